@@ -1,0 +1,32 @@
+"""Identifiers: sortable ones for rows, unguessable ones for sessions."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import string
+
+from ulid import ULID
+
+_SEGMENT_ALPHABET = string.ascii_lowercase + string.digits
+_ROW_ID = re.compile(r"[0-9a-z]{26}")
+_SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def new_row_id() -> str:
+    """A lower-case ULID: 26 characters that sort by creation time."""
+    return str(ULID()).lower()
+
+
+def new_session_segment() -> str:
+    """16 random characters, one segment of a session id (``root>child``)."""
+    return "".join(secrets.choice(_SEGMENT_ALPHABET) for _ in range(16))
+
+
+def is_row_id(text: str) -> bool:
+    return _ROW_ID.fullmatch(text) is not None
+
+
+def is_session_id(text: str) -> bool:
+    """Whether every ``>``-separated segment is safe to use as a file name."""
+    return all(_SEGMENT.fullmatch(segment) for segment in text.split(">"))

@@ -1,0 +1,1 @@
+"""Jobs, due times, webhook events, unattended runs and their delivery will live here."""

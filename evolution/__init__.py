@@ -1,0 +1,1 @@
+"""Runs and applies: how a prompt change is proposed, judged, published and taken back."""

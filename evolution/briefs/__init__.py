@@ -1,0 +1,1 @@
+"""What the three internal agents are told, one module a brief."""

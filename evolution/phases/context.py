@@ -1,0 +1,76 @@
+"""What a phase is handed, and how it has an agent work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from agents.turn import AccessLevel, Limits, ModelChoice, View
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """One fresh evaluation session, run in a child of the zygote. Everything a child needs, nothing more.
+
+    ``surface`` is the ``.halo`` folder that ``agent_id`` and its prompts are loaded from (override rules with
+    ``global_folder`` apply). ``brief`` arrives as the user message. The final text goes to ``output`` (when
+    given); both streams are appended to ``log``; the session's logs go to ``session_folder``.
+    """
+
+    agent_id: str
+    surface: Path
+    global_folder: Path
+    workspace: Path
+    brief: str
+    view: View
+    access: AccessLevel
+    tools: tuple[str, ...] | None
+    model: ModelChoice | None
+    session_folder: Path
+    log: Path
+    output: Path | None = None
+    timeout_sec: int = 900
+    silence_sec: int = 300
+    limits: Limits = field(default_factory=Limits)
+    working_dir: str = "."
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """``exit_code`` 0: the turn completed. ``ended_by``: exit, timeout, silence."""
+
+    exit_code: int
+    text: str
+    ended_by: Literal["exit", "timeout", "silence"]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseContext:
+    """``folder`` is this attempt's own; ``base`` and ``sandbox`` hold a ``.halo`` each, made before phase A.
+
+    ``frozen`` is the run's folder as enqueued (for an apply: the apply's folder). ``run_child`` blocks; it
+    raises ClaimLost when the row was taken over or cancelled meanwhile, the child is ended then.
+    """
+
+    workspace: Path
+    folder: Path
+    frozen: Path
+    global_folder: Path
+    language: str
+    run_child: Callable[[ChildSpec], ChildResult]
+    progress: Callable[[str, int, int], None]
+
+    @property
+    def base(self) -> Path:
+        return self.folder / "base"
+
+    @property
+    def sandbox(self) -> Path:
+        return self.folder / "sandbox"
+
+    @property
+    def child_log(self) -> Path:
+        return self.folder / "sub-cli.log"

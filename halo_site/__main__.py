@@ -1,0 +1,3 @@
+from halo_site.cli import main
+
+main()

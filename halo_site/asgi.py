@@ -1,0 +1,8 @@
+import os
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_site.settings.web")
+
+application = ProtocolTypeRouter({"http": get_asgi_application()})

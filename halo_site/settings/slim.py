@@ -1,0 +1,57 @@
+"""What every process needs: database, apps, time. Loads no admin, REST or web part.
+
+Environment (all optional): ``HALO_HOME``, ``DATABASE_URL``, ``REDIS_URL``, ``SECRET_KEY``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import environ
+
+from core.paths import halo_home
+from halo_site.secret_key import read_or_create
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+HOME = halo_home()
+
+_environment = environ.Env()
+
+DEBUG = False
+SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create(HOME.secret_key_file)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "core.db",
+    "workspaces",
+    "sessions_app",
+    "evolution",
+    "halo_site",
+]
+
+if os.environ.get("DATABASE_URL"):
+    DATABASES = {"default": _environment.db_url("DATABASE_URL")}
+    if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+        DATABASES["default"]["CONN_MAX_AGE"] = 60
+else:
+    DATABASES = {
+        "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(HOME.database_file)},
+    }
+
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # IMMEDIATE: a deferred transaction that turns into a writer loses to "database is locked".
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    }
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+LOGGING_CONFIG = None

@@ -1,0 +1,1 @@
+"""Conversations: rows, logs, queue, and the engine that works turns."""
