@@ -1,0 +1,89 @@
+"""The scorer's brief after a merge: does each approved change still do its work among the others?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from evolution.briefs.layout import brief, fields, section
+from evolution.briefs.parts import (
+    SCORE_FORMAT,
+    ChangedFile,
+    Scenario,
+    changes_section,
+    hint_section,
+    scenario_section,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressBrief:
+    """``dry_run`` is the answer that was approved, ``answer`` the one given on the merged sandbox.
+
+    ``base`` and ``sandbox`` are the apply's ``.halo`` folders; ``changed`` what the apply will publish.
+    """
+
+    apply_id: str
+    run_id: str
+    sample: int
+    language: str
+    hint: str
+    reviewer_hint: str
+    scenario: Scenario
+    patch: Path
+    baseline: Path
+    dry_run: Path
+    answer: Path
+    base: Path
+    sandbox: Path
+    changed: tuple[ChangedFile, ...]
+    score: Path
+
+
+def regress_brief(item: RegressBrief) -> str:
+    task = section(
+        "Task",
+        "The change of this run has been merged with what is live now and with other approved changes. "
+        "`Answer` is what the agent says to `testMessage` on the merged files, `Dry run` what was "
+        "approved, `Baseline` the real answer that led to the change. Judge whether the merged files "
+        "still give what was approved: `behavior` 50 and above means that it holds, below 50 that it was "
+        "lost or something else broke. A narrower answer that the reviewer's hint asked for is no loss. "
+        "Read all of them, then write the score. End with one line: the three figures and your "
+        "confidence.",
+    )
+    run = section(
+        "Run",
+        fields(
+            [
+                ("Apply", f"apply-{item.apply_id}"),
+                ("Run", f"run-{item.run_id}"),
+                ("Sample", item.sample),
+                ("Language", item.language),
+            ]
+        ),
+        "Write `notes` in `Language`.",
+    )
+    read = section(
+        "Read",
+        fields(
+            [
+                ("Patch", item.patch),
+                ("Baseline", item.baseline),
+                ("Dry run", item.dry_run),
+                ("Answer", item.answer),
+                ("Base", item.base),
+                ("Sandbox", item.sandbox),
+            ]
+        ),
+    )
+    return brief(
+        "regress",
+        task,
+        run,
+        read,
+        section("Write", fields([("Score", item.score)]), SCORE_FORMAT),
+        hint_section("Hint", item.hint, empty="None was given."),
+        hint_section("Reviewer's hint", item.reviewer_hint, empty="None."),
+        scenario_section(item.scenario),
+        changes_section(item.changed),
+    )
