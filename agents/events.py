@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Message = dict[str, Any]
-"""One history message in the model library's wire form: ``{"kind": "request" | "response", "parts": [...]}``."""
+"""One history message in the model library's wire form: ``{"kind": "request"|"response", "parts": [...]}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class CallDiscarded:
 
 @dataclass(frozen=True, slots=True)
 class SavePoint:
-    """The history has grown: append ``messages`` (whole ones) or ``part`` (one more part of message ``of``)."""
+    """The history has grown: append ``messages`` (whole ones), or ``part``, one more of message ``of``."""
 
     messages: tuple[Message, ...] = ()
     part: dict[str, Any] | None = None

@@ -1,1 +1,1 @@
-"""Ground floor: paths, atomic files, processes, clock, ids, the settings file. No Django outside ``core.db``."""
+"""Ground floor: paths, atomic files, processes, clock, ids, settings file. No Django outside ``core.db``."""

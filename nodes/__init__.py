@@ -1,1 +1,1 @@
-"""Linked machines will live here: accounts, the hub and its tools; the client that runs on the other machine."""
+"""Linked machines will live here: accounts, the hub and its tools; the client for the other machine."""

@@ -1,4 +1,4 @@
-"""Conversations and the messages that wait for them. The text itself is in the logs (``sessions_app.logs``)."""
+"""Conversations and the messages that wait for them. The text is in the logs (``sessions_app.logs``)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The Workspace row, and reading the prompt surface: override rules, composing, ``agent.yaml``, ``SKILL.md``."""
+"""The Workspace row; reading the prompt surface: override rules, composing, agent.yaml, SKILL.md."""

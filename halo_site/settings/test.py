@@ -8,6 +8,6 @@ import tempfile
 os.environ["HALO_HOME"] = tempfile.mkdtemp(prefix="halo-test-home-")
 os.environ.pop("DATABASE_URL", None)
 
-from halo_site.settings.web import *  # noqa: E402, F403 - the environment has to be set first
+from halo_site.settings.web import *  # noqa: F403 - the environment has to be set first
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

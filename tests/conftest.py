@@ -1,0 +1,58 @@
+"""What holds for every test: no real model, a home of its own, and nothing skipped in silence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import postgres_folder
+
+IN_CI = os.environ.get("CI") == "true"
+
+NEEDS = {
+    "sandbox": (lambda: shutil.which("bwrap") is not None, "bubblewrap"),
+    "postgres": (lambda: postgres_folder() is not None, "postgresql"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for marker, (is_here, package) in NEEDS.items():
+        if is_here():
+            continue
+        reason = f"{package} is missing; it is installed by: sudo apt-get install {package}"
+        for item in items:
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """CI skips nothing: a skipped test there is a failed run, however green the rest is."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if IN_CI and reporter is not None and exitstatus == 0 and reporter.stats.get("skipped"):
+        reporter.write_line("CI skips nothing, and these tests were skipped (see above).", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_real_model() -> None:
+    """A test that would call a real model fails; processes it starts have no key to call one with.
+
+    Tests that talk to a scripted server on loopback say so with ``models.override_allow_model_requests``.
+    """
+    from pydantic_ai import models
+
+    models.ALLOW_MODEL_REQUESTS = False
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        del os.environ[name]
+
+
+@pytest.fixture
+def halo_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty ``HALO_HOME`` for a test that starts processes of its own."""
+    home = tmp_path / "halo-home"
+    monkeypatch.setenv("HALO_HOME", str(home))
+    return home
