@@ -1,0 +1,172 @@
+"""The live surface as a reader may see it: the lock, the marker, and what to read while the marker stands.
+
+A publisher sets the marker before its first swap and removes it after its last. Whoever holds the lock's
+shared side knows that no publisher is at work; a marker found then was left by one that died half way, and
+the paths of its manifest are read from the snapshot's ``before/``: no turn starts on a mixture.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from core import atomic
+from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside
+from workspaces.lock_file import LockHeld, LockOwner, disown, exclusive, holder, shared
+
+__all__ = [
+    "LockHeld",
+    "LockOwner",
+    "Marker",
+    "MarkerUnreadable",
+    "SurfaceFiles",
+    "clear_marker",
+    "disown",
+    "exclusive",
+    "holder",
+    "read_marker",
+    "set_marker",
+    "shared",
+    "surface_files",
+]
+
+Direction = Literal["publish", "restore", "rollback"]
+_DIRECTIONS: tuple[Direction, ...] = ("publish", "restore", "rollback")
+
+
+class MarkerUnreadable(Exception):
+    """The marker, or the manifest it names, can't be read: what a reader should see is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A swap under way. ``snapshot`` is relative to ``.halo/evo`` (``history/apply-<id>/<n>``)."""
+
+    apply_id: str
+    snapshot: str
+    direction: Direction = "publish"
+
+
+def read_marker(paths: EvolutionPaths) -> Marker | None:
+    """Raises MarkerUnreadable for a marker that no publisher wrote."""
+    try:
+        data = paths.marker_file.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        value = json.loads(data)
+        snapshot = checked_relative(value["snapshot"])
+        direction = next(word for word in _DIRECTIONS if word == value["direction"])
+        return Marker(str(value["applyId"]), snapshot, direction)
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise MarkerUnreadable(_mend(paths, f"{paths.marker_file} can't be read ({error!r}).")) from error
+
+
+def set_marker(paths: EvolutionPaths, marker: Marker) -> None:
+    """Durable when this returns. The caller holds the exclusive side."""
+    value = {"applyId": marker.apply_id, "snapshot": marker.snapshot, "direction": marker.direction}
+    atomic.write_json(paths.marker_file, value)
+
+
+def clear_marker(paths: EvolutionPaths) -> None:
+    """Durable when this returns; nothing happens when there is none."""
+    paths.marker_file.unlink(missing_ok=True)
+    atomic.fsync_folder(paths.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlay:
+    """``before``: what to read instead of the live file; ``absent``: files and whole folders to hide."""
+
+    before: dict[str, Path] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+
+    def hides(self, rel: str) -> bool:
+        return any(rel == name or rel.startswith(name + "/") for name in self.absent)
+
+
+class SurfaceFiles:
+    """The files of one ``.halo`` folder by relative POSIX path.
+
+    Constructed directly it shows the folder as it is (a sandbox, a base, a global folder); for a live
+    surface use ``surface_files``. Symlinks are followed while they stay inside the folder that holds
+    ``.halo``; one that leads out raises UnsafePathError, as does a path with ``..``.
+    """
+
+    def __init__(self, halo: Path, overlay: _Overlay | None = None) -> None:
+        self.halo = halo
+        self._overlay = overlay or _Overlay()
+
+    def read(self, rel: str) -> bytes | None:
+        """The content, or None when there is no such file."""
+        path = self._path(rel)
+        return path.read_bytes() if path is not None and path.is_file() else None
+
+    def exists(self, rel: str) -> bool:
+        path = self._path(rel)
+        return path is not None and path.exists()
+
+    def is_dir(self, rel: str) -> bool:
+        path = self._path(rel)
+        return path is not None and path.is_dir()
+
+    def listdir(self, rel: str = ".") -> list[str]:
+        """Names in name order; empty when there is no such folder."""
+        path = self._path(rel)
+        names = {entry.name for entry in path.iterdir()} if path is not None and path.is_dir() else set()
+        prefix = "" if rel == "." else checked_relative(rel) + "/"
+        below = {name.removeprefix(prefix) for name in self._overlay.before if name.startswith(prefix)}
+        names |= {name for name in below if "/" not in name}
+        return sorted(name for name in names if not self._overlay.hides(prefix + name))
+
+    def _path(self, rel: str) -> Path | None:
+        """Where ``rel`` is to be read; None when it counts as absent."""
+        if rel == ".":
+            return self.halo
+        clean = checked_relative(rel)
+        if self._overlay.hides(clean):
+            return None
+        if clean in self._overlay.before:
+            return self._overlay.before[clean]
+        return inside(self.halo.parent, f"{self.halo.name}/{clean}")
+
+
+def surface_files(halo: Path, *, is_final: Callable[[str], bool] = lambda _apply_id: False) -> SurfaceFiles:
+    """A view of a live surface that never shows half a swap; read it inside ``with shared(...)``.
+
+    ``is_final`` tells whether an apply's row has ended: its marker says nothing any more and is removed.
+    Raises LockHeld while a publisher is at work for longer than the wait, MarkerUnreadable.
+    """
+    paths = WorkspacePaths(halo.parent).evolution
+    with shared(paths):
+        marker = read_marker(paths)
+        if marker is None:
+            return SurfaceFiles(halo)
+        if is_final(marker.apply_id):
+            clear_marker(paths)
+            return SurfaceFiles(halo)
+        return SurfaceFiles(halo, _overlay(paths, marker))
+
+
+def _overlay(paths: EvolutionPaths, marker: Marker) -> _Overlay:
+    snapshot = paths.root / marker.snapshot
+    try:
+        manifest: dict[str, Any] = json.loads((snapshot / "MANIFEST.json").read_bytes())
+        files = [(checked_relative(file["rel"]), file["kind"]) for file in manifest["files"]]
+        folders = [checked_relative(folder) for folder in manifest["createdDirs"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MarkerUnreadable(
+            _mend(paths, f"{snapshot}/MANIFEST.json can't be read ({error!r}).")
+        ) from error
+    before = {rel: snapshot / "before" / rel for rel, kind in files if kind == "overwrite"}
+    return _Overlay(before, frozenset([rel for rel, kind in files if kind == "new"] + folders))
+
+
+def _mend(paths: EvolutionPaths, what: str) -> str:
+    return (
+        f"A publication was interrupted and {what} Look at the files under .halo/, set right what is mixed, "
+        f"then remove {paths.marker_file}."
+    )
