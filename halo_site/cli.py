@@ -5,16 +5,40 @@ from __future__ import annotations
 import os
 import sys
 
+from halo_site.command_list import help_text
+
+# Commands that need the tables or the pages of the web part; everything else starts in half the time.
 WEB_COMMANDS = frozenset(
-    {"up", "web", "qcluster", "migrate", "makemigrations", "check", "collectstatic", "demo"}
+    {"up", "web", "demo", "qcluster", "migrate", "makemigrations", "showmigrations", "check", "collectstatic"}
 )
 
 
 def main() -> None:
-    command = sys.argv[1] if len(sys.argv) > 1 else "help"
-    settings = "web" if command in WEB_COMMANDS else "slim"
+    arguments = sys.argv[1:]
+    if not arguments or arguments in (["help"], ["--help"], ["-h"]):
+        sys.stdout.write(help_text() + "\n")
+        return
+    settings = "web" if arguments[0] in WEB_COMMANDS else "slim"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", f"halo_site.settings.{settings}")
+    sys.exit(_run(["halo", *arguments]))
 
+
+def _run(arguments: list[str]) -> int:
+    """Django's command line, with the two mistakes every newcomer makes told in one line. Returns exit code."""
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError, ProgrammingError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(arguments)
+    except ImproperlyConfigured as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except (OperationalError, ProgrammingError) as error:
+        if "no such table" not in str(error) and "does not exist" not in str(error):
+            raise
+        sys.stderr.write("This HALO_HOME has no up-to-date database yet. Run: halo migrate\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0

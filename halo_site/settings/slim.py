@@ -1,6 +1,6 @@
 """What every process needs: database, apps, time. Loads no admin, REST or web part.
 
-Environment (all optional): ``HALO_HOME``, ``DATABASE_URL``, ``REDIS_URL``, ``SECRET_KEY``.
+What the environment may say stands in ``halo_site.env``.
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import environ
-
 from core.paths import halo_home
+from halo_site.env import read_database
 from halo_site.secret_key import read_or_create
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 HOME = halo_home()
-
-_environment = environ.Env()
 
 DEBUG = False
 SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create(HOME.secret_key_file)
@@ -31,15 +28,12 @@ INSTALLED_APPS = [
     "halo_site",
 ]
 
-if os.environ.get("DATABASE_URL"):
-    DATABASES = {"default": _environment.db_url("DATABASE_URL")}
-    if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-        DATABASES["default"]["CONN_MAX_AGE"] = 60
-else:
-    DATABASES = {
-        "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(HOME.database_file)},
-    }
+DATABASES = {
+    "default": read_database() or {"ENGINE": "django.db.backends.sqlite3", "NAME": str(HOME.database_file)}
+}
 
+if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: a deferred transaction that turns into a writer loses to "database is locked".
     DATABASES["default"]["OPTIONS"] = {

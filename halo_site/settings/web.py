@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
+from halo_site.env import read_bool, read_names, read_redis
 from halo_site.settings.slim import *  # noqa: F403 - a settings module extends another
 from halo_site.settings.slim import INSTALLED_APPS as SLIM_APPS
 from halo_site.settings.slim import PROJECT_ROOT
@@ -31,8 +32,27 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "halo_site.urls"
 ASGI_APPLICATION = "halo_site.asgi.application"
-ALLOWED_HOSTS = [
-    host for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host
+ALLOWED_HOSTS = read_names("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"))
+
+# HALO_TLS: a proxy in front ends TLS and says so in X-Forwarded-Proto, which it must overwrite.
+HALO_TLS = read_bool("HALO_TLS", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HALO_TLS else None
+SECURE_SSL_REDIRECT = HALO_TLS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 30 * 24 * 3600 if HALO_TLS else 0
+SESSION_COOKIE_SECURE = HALO_TLS
+CSRF_COOKIE_SECURE = HALO_TLS
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # HSTS for subdomains is for the owner of the domain to decide, not for one host of it
+    "security.W021",  # the same for the browsers' preload list
+]
+if not HALO_TLS:
+    # Bound to this machine, plain HTTP is the intended way; halo.W001 speaks up when it isn't.
+    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
 TEMPLATES = [
@@ -53,7 +73,15 @@ TEMPLATES = [
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 
-CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+REDIS_URL = read_redis()
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL]},
+    }
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+}
 
 # The scheduler only ever calls things that are safe to repeat and to miss (ticker, archive).
 Q_CLUSTER = {
