@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from agents.turn import AccessLevel, Limits, ModelChoice, View
+from evolution.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class PhaseContext:
 
     ``frozen`` is the run's folder as enqueued (for an apply: the apply's folder). ``run_child`` blocks; it
     raises ClaimLost when the row was taken over or cancelled meanwhile, the child is ended then.
+    ``evidence`` remembers what this wrapper wrote and no agent may change.
     """
 
     workspace: Path
@@ -62,6 +64,7 @@ class PhaseContext:
     language: str
     run_child: Callable[[ChildSpec], ChildResult]
     progress: Callable[[str, int, int], None]
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def base(self) -> Path:
