@@ -15,7 +15,8 @@ from workspaces.models import Workspace
 class Worked(ProcessFields):
     """What runs and applies share: a claim is (status, attempts), fencing out every older wrapper.
 
-    ``attempts`` only grows; people are shown this round's count, ``attempts - attempts_base``.
+    ``attempts`` only grows; people are shown this round's count, ``attempts - attempts_base``. A row that
+    holds its workspace but has no ``started_at`` waits for a slot ("Try again").
     """
 
     id = models.CharField(max_length=26, primary_key=True)
@@ -80,7 +81,7 @@ class EvolutionApply(Worked):
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace"],
-                condition=Q(status__in=sorted(APPLY_HOLDS_WORKSPACE)),
+                condition=Q(status__in=sorted(status.value for status in APPLY_HOLDS_WORKSPACE)),
                 name="one_apply_per_workspace",
             ),
             models.CheckConstraint(
@@ -168,7 +169,9 @@ class EvolutionRun(Worked):
         constraints = [
             models.UniqueConstraint(
                 fields=["source_session", "user_hint"],
-                condition=Q(status="pending"),
+                # A run that was claimed and is queued again is no new request: it has to be let back beside
+                # a newer one with the same hint.
+                condition=Q(status="pending", attempts=F("attempts_base")),
                 name="one_pending_run_per_hint",
             ),
             models.CheckConstraint(condition=Q(attempts_base__lte=F("attempts")), name="run_base_not_ahead"),

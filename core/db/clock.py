@@ -12,6 +12,6 @@ def database_now() -> datetime:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT clock_timestamp()")
-            return cursor.fetchone()[0].astimezone(UTC)  # type: ignore[no-any-return]
+            return cursor.fetchone()[0].astimezone(UTC)
         cursor.execute("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')")
         return datetime.fromisoformat(cursor.fetchone()[0]).replace(tzinfo=UTC)

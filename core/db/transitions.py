@@ -25,11 +25,13 @@ def move(
     event_kind: str,
     values: Mapping[str, Any],
     now: datetime,
+    detail: Mapping[str, Any] | None = None,
 ) -> bool:
     """Move one row from status ``source`` to ``target`` if it still is what ``rows`` filters for.
 
     ``rows`` carries the rest of the WHERE (attempt, heartbeat, current apply). False: somebody else was
-    faster, and nothing was written. Raises UnknownMoveError for a pair outside ``moves``.
+    faster, and nothing was written.
+    ``detail`` goes into the event beside the statuses. Raises UnknownMoveError for a pair outside ``moves``.
     """
     if (source, target) not in moves:
         raise UnknownMoveError(f"{rows.model.__name__}: {source} → {target}")
@@ -41,7 +43,7 @@ def move(
             kind=event_kind,
             object_id=row_id,
             workspace_id=row["workspace_id"],
-            payload={"from": source, "to": target, "attempt": row["attempts"]},
+            payload={"from": source, "to": target, "attempt": row["attempts"], **(detail or {})},
             now=now,
         )
     return True

@@ -1,0 +1,78 @@
+"""The only writer of a status of runs and applies (invariant 1).
+
+Ticker transitions answer whether they happened, a wrapper's raise ClaimLost, a person's raise Refused.
+"""
+
+from evolution.transitions.applies import (
+    PLANNING,
+    RESTORING,
+    begin_restoring,
+    checkpoint,
+    claim_apply,
+    fail_apply,
+    finish_apply,
+    finish_rollback,
+    mark_needs_person,
+    refuse_rollback,
+    requeue_apply,
+    resume_apply,
+    resume_waiting,
+    time_out_apply,
+)
+from evolution.transitions.decisions import (
+    approve,
+    begin_rollback,
+    cancel_apply,
+    cancel_run,
+    reject,
+    retry,
+    try_again,
+)
+from evolution.transitions.held import beat, is_held, leave_reason, set_phase, write_process
+from evolution.transitions.runs import (
+    RunScore,
+    await_review,
+    claim_run,
+    fail_run,
+    pass_gates,
+    requeue_run,
+    skip_run,
+    time_out_run,
+)
+
+__all__ = [
+    "PLANNING",
+    "RESTORING",
+    "RunScore",
+    "approve",
+    "await_review",
+    "beat",
+    "begin_restoring",
+    "begin_rollback",
+    "cancel_apply",
+    "cancel_run",
+    "checkpoint",
+    "claim_apply",
+    "claim_run",
+    "fail_apply",
+    "fail_run",
+    "finish_apply",
+    "finish_rollback",
+    "is_held",
+    "leave_reason",
+    "mark_needs_person",
+    "pass_gates",
+    "refuse_rollback",
+    "reject",
+    "requeue_apply",
+    "requeue_run",
+    "resume_apply",
+    "resume_waiting",
+    "retry",
+    "set_phase",
+    "skip_run",
+    "time_out_apply",
+    "time_out_run",
+    "try_again",
+    "write_process",
+]

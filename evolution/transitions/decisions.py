@@ -1,0 +1,281 @@
+"""What people decide. Each carries what the person saw; something else by now is refused as ``changed``.
+
+The checks that need more than the row (permission, four eyes, archive, snapshot) are the verbs' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, QuerySet
+
+from core.db.models import process_values
+from core.ids import new_row_id
+from evolution.claim import Claim, RunSeen
+from evolution.errors import Refused
+from evolution.models import EvolutionApply, EvolutionRun
+from evolution.states import APPLY_IN_FLIGHT, APPLY_UNSUCCESSFUL, ApplyStatus, RunStatus
+from evolution.transitions._moves import (
+    claimed_values,
+    end_apply,
+    move_apply,
+    move_run,
+    released_values,
+)
+from evolution.transitions.applies import PLANNING
+
+
+class Person(Protocol):
+    """A user row."""
+
+    pk: Any
+
+
+def approve(
+    *, runs: Sequence[RunSeen], workspace_id: int, user: Person, hint: str = "", now: datetime
+) -> str:
+    """Approve one or more runs of a workspace into one new apply, all or none; the apply's id.
+
+    Raises Refused ``changed`` (details: ``run``), naming the first run that isn't as it was seen.
+    """
+    apply_id = new_row_id()
+    with transaction.atomic():
+        apply = EvolutionApply.objects.create(
+            id=apply_id, workspace_id=workspace_id, approved_by_id=user.pk, reviewer_hint=hint, created_at=now
+        )
+        for seen in sorted(runs, key=lambda seen: seen.run_id):
+            _decide(
+                seen,
+                target=RunStatus.APPROVED,
+                user=user,
+                now=now,
+                rows=EvolutionRun.objects.filter(workspace_id=workspace_id),
+                values={"current_apply_id": apply_id, "decision_reason": hint},
+                detail={"apply": apply_id},
+            )
+        apply.source_runs.set(EvolutionRun.objects.filter(pk__in=[seen.run_id for seen in runs]))
+    return apply_id
+
+
+def reject(*, run: RunSeen, user: Person, reason: str, now: datetime) -> None:
+    """Raises Refused ``changed``."""
+    _decide(
+        run,
+        target=RunStatus.REJECTED,
+        user=user,
+        now=now,
+        rows=EvolutionRun.objects.all(),
+        values={"decision_reason": reason, "finished_at": now},
+    )
+
+
+def _decide(
+    seen: RunSeen,
+    *,
+    target: RunStatus,
+    user: Person,
+    now: datetime,
+    rows: QuerySet[EvolutionRun],
+    values: Mapping[str, Any],
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    rows, source = _as_seen(rows, seen)
+    moved = move_run(
+        rows,
+        run_id=seen.run_id,
+        source=source,
+        target=target,
+        now=now,
+        values={"decided_by_id": user.pk, "decided_at": now, **values},
+        detail={"by": user.pk, **(detail or {})},
+    )
+    if not moved:
+        raise _changed(seen.run_id)
+
+
+def _as_seen(rows: QuerySet[EvolutionRun], seen: RunSeen) -> tuple[QuerySet[EvolutionRun], RunStatus]:
+    rows = rows.filter(attempts=seen.attempt)
+    if seen.apply_id is None:
+        return rows, RunStatus.AWAITING_REVIEW
+    return _with_ended_apply(rows, seen.apply_id), RunStatus.APPROVED
+
+
+def _with_ended_apply(rows: QuerySet[EvolutionRun], apply_id: str) -> QuerySet[EvolutionRun]:
+    # An apply never leaves these statuses, so the subquery can't go out of date before the update.
+    return rows.filter(current_apply_id=apply_id, current_apply__status__in=sorted(APPLY_UNSUCCESSFUL))
+
+
+def retry(*, run_id: str, source: RunStatus, attempt: int, hint: str, user: Person, now: datetime) -> None:
+    """Back to the queue with ``hint`` (the old one, when the person chose to keep it) and a fresh budget.
+
+    Raises Refused ``changed``, or ``already_pending`` when the same request waits already.
+    """
+    rows = EvolutionRun.objects.filter(attempts=attempt)
+    if source == RunStatus.APPROVED:
+        rows = rows.filter(current_apply__status__in=sorted(APPLY_UNSUCCESSFUL))
+    try:
+        with transaction.atomic():
+            moved = move_run(
+                rows,
+                run_id=run_id,
+                source=source,
+                target=RunStatus.PENDING,
+                now=now,
+                values={
+                    **_FRESH_RUN,
+                    **released_values(),
+                    "attempts_base": F("attempts"),
+                    "user_hint": hint,
+                    "decided_by_id": user.pk,
+                    "decided_at": now,
+                    "decision_reason": "retry",
+                },
+                detail={"by": user.pk},
+            )
+    except IntegrityError as error:
+        raise Refused(
+            "already_pending",
+            "A run of this session with the same hint is waiting already; cancel it or give another hint.",
+        ) from error
+    if not moved:
+        raise _changed(run_id)
+
+
+_FRESH_RUN: dict[str, Any] = {
+    "current_apply": None,
+    "phase": "",
+    "progress": {},
+    "finished_at": None,
+    "failure_reason": "",
+    "archived_at": None,
+    "skip_reason": "",
+    "auto_reason": "",
+    "has_observation": False,
+    "score_lint": None,
+    "score_behavior": None,
+    "score_scope": None,
+    "score_avg": None,
+    "score_confidence": "",
+    "score_spread": None,
+}
+
+
+def cancel_run(*, run_id: str, user: Person, now: datetime) -> None:
+    """Pending or running; its wrapper stops at its next look. Raises Refused ``not_cancellable``."""
+    for source in (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PENDING):  # it may move while we look
+        if move_run(
+            EvolutionRun.objects.all(),
+            run_id=run_id,
+            source=source,
+            target=RunStatus.CANCELLED,
+            now=now,
+            values={
+                "finished_at": now,
+                "decided_by_id": user.pk,
+                "decided_at": now,
+                "decision_reason": "cancel",
+                **process_values(None),
+            },
+            detail={"by": user.pk},
+        ):
+            return
+    raise Refused("not_cancellable", "Only a pending or running run can be cancelled.")
+
+
+def cancel_apply(*, apply_id: str, user: Person, now: datetime) -> None:
+    """Before its checkpoint only. Raises Refused ``not_cancellable``."""
+    for source in (ApplyStatus.PENDING, ApplyStatus.RUNNING, ApplyStatus.PENDING):
+        with transaction.atomic():
+            if end_apply(
+                EvolutionApply.objects.all(),
+                apply_id=apply_id,
+                source=source,
+                target=ApplyStatus.CANCELLED,
+                now=now,
+                detail={"by": user.pk},
+                values={"failure_reason": "cancelled", **process_values(None)},
+            ):
+                return
+    raise Refused(
+        "not_cancellable",
+        "An apply can be cancelled before it starts to publish; afterwards it can be rolled back.",
+    )
+
+
+def begin_rollback(
+    *,
+    apply_id: str,
+    attempts: int,
+    user: Person,
+    force: bool,
+    seen: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> Claim:
+    """Applied to rolling back, claimed for a wrapper; call it under the ticker's lock.
+
+    ``seen`` is the conflict list the person was shown. Raises Refused ``not_applied``, ``apply_in_flight``
+    (details: ``apply``, ``status``) or ``changed``.
+    """
+    apply = EvolutionApply.objects.filter(pk=apply_id).first()
+    if apply is None or apply.status != ApplyStatus.APPLIED:
+        raise Refused("not_applied", "Only an applied change can be rolled back.")
+    busy = (
+        EvolutionApply.objects.filter(workspace_id=apply.workspace_id, status__in=sorted(APPLY_IN_FLIGHT))
+        .order_by("id")
+        .first()
+    )
+    if busy is not None:
+        raise Refused(
+            "apply_in_flight",
+            f"{busy} of this workspace is {busy.status}; wait for it"
+            + (", or cancel it." if busy.status == ApplyStatus.PENDING else "."),
+            apply=busy.pk,
+            status=busy.status,
+        )
+    moved = move_apply(
+        EvolutionApply.objects.filter(attempts=attempts),
+        apply_id=apply_id,
+        source=ApplyStatus.APPLIED,
+        target=ApplyStatus.ROLLING_BACK,
+        now=now,
+        values={
+            **claimed_values(now),
+            "attempts_base": F("attempts"),
+            "phase": PLANNING,
+            "progress": {},
+            "rolled_back_by_id": user.pk,
+            "rollback_force": force,
+            "rollback_seen": [dict(item) for item in seen],
+            "rollback_outcome": None,
+        },
+        detail={"by": user.pk},
+    )
+    if not moved:
+        raise _changed(apply_id)
+    return Claim("apply", apply_id, ApplyStatus.ROLLING_BACK, attempts + 1)
+
+
+def try_again(*, apply_id: str, user: Person, now: datetime) -> None:
+    """An apply that needed a person goes on in its direction, with a fresh budget, when a slot is free.
+
+    Raises Refused ``not_waiting``.
+    """
+    for source in (ApplyStatus.SYNCING, ApplyStatus.ROLLING_BACK):
+        if move_apply(
+            EvolutionApply.objects.filter(needs_person__isnull=False),
+            apply_id=apply_id,
+            source=source,
+            target=source,
+            now=now,
+            values={"needs_person": None, "attempts_base": F("attempts"), **released_values()},
+            detail={"by": user.pk},
+        ):
+            return
+    raise Refused("not_waiting", "This apply does not wait for a person.")
+
+
+def _changed(row_id: str) -> Refused:
+    return Refused("changed", f"{row_id} has changed since it was shown; look at it again.", row=row_id)
