@@ -1,0 +1,183 @@
+"""YAML that a person or a model wrote, read without trusting it.
+
+``yaml.safe_load`` builds no foreign object, but it takes a few kilobytes of aliases for gigabytes, recurses
+as deep as the text says and drops a key given twice in silence. Here each of these is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 40
+MAX_EXPANDED_NODES = 50_000
+
+KeyPath = tuple[str, ...]
+
+
+class YamlError(Exception):
+    """The text can't be read. ``line`` counts from 1; ``problem`` names what is wrong there."""
+
+    def __init__(self, problem: str, line: int | None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.problem = problem
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedKey:
+    """A key given twice in one mapping; YAML lets the last one win. ``line`` is the later one's."""
+
+    path: KeyPath
+    line: int
+    conflicting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """``value`` is plain data; ``lines`` maps the path of every key (list items by index) to its line."""
+
+    value: Any
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    repeated: tuple[RepeatedKey, ...] = ()
+
+    def line(self, *path: str) -> int | None:
+        """The line of ``path``, or of the nearest ancestor that has one."""
+        for length in range(len(path), 0, -1):
+            if (found := self.lines.get(path[:length])) is not None:
+                return found
+        return None
+
+
+def load(data: bytes, *, limit: int = MAX_BYTES) -> Document:
+    """Parse one YAML document. Raises YamlError, and nothing else, whatever ``data`` is."""
+    if len(data) > limit:
+        raise YamlError(f"the text is {len(data)} bytes long; at most {limit} are read", None)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise YamlError(f"byte {data[error.start]:#04x} is not UTF-8", line) from error
+    try:
+        return _parse(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "not YAML"
+        raise YamlError(problem, mark.line + 1 if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise YamlError(f"character {error.character!r} is not allowed", line) from error
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError, TypeError) as error:
+        raise YamlError(
+            f"a value can't be read ({type(error).__name__}: {str(error)[:100]})", None
+        ) from error
+
+
+def unshared(value: Any) -> Any:
+    """A copy in which no two places share a mapping or list, as aliases make them."""
+    if isinstance(value, dict):
+        return {key: unshared(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [unshared(item) for item in value]
+    return value
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that counts how deep it is while composing."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH:
+                mark = self.peek_event().start_mark
+                raise yaml.MarkedYAMLError(
+                    problem=f"nested deeper than {MAX_DEPTH} levels", problem_mark=mark
+                )
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+
+def _parse(text: str) -> Document:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return Document(None)
+        _check_expansion(node)
+        lines: dict[KeyPath, int] = {}
+        repeated: list[RepeatedKey] = []
+        _survey(node, (), lines, repeated)
+        return Document(loader.construct_document(node), lines, tuple(repeated))
+    finally:
+        loader.dispose()
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _check_expansion(root: yaml.Node) -> None:
+    """Refuse a document whose aliases, written out, are too many nodes or contain themselves."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+
+    def size(node: yaml.Node) -> int:
+        known = sizes.get(id(node))
+        if known is not None:
+            return known
+        if id(node) in open_nodes or len(open_nodes) > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(
+                problem="an alias contains itself or nests too deep", problem_mark=node.start_mark
+            )
+        open_nodes.add(id(node))
+        total = 1 + sum(size(child) for child in _children(node))
+        open_nodes.discard(id(node))
+        if total > MAX_EXPANDED_NODES:
+            raise yaml.MarkedYAMLError(
+                problem=f"aliases expand to more than {MAX_EXPANDED_NODES} values",
+                problem_mark=node.start_mark,
+            )
+        sizes[id(node)] = total
+        return total
+
+    size(root)
+
+
+def _survey(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], repeated: list[RepeatedKey]) -> None:
+    """Note the line of every key and the keys given twice."""
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            lines[(*path, str(index))] = item.start_mark.line + 1
+            _survey(item, (*path, str(index)), lines, repeated)
+        return
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: dict[Hashable, yaml.Node] = {}
+    for key_node, value_node in node.value:
+        key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
+        line = key_node.start_mark.line + 1
+        identity = (key_node.tag, key)
+        if identity in seen and isinstance(key_node, yaml.ScalarNode):
+            conflicting = _signature(seen[identity]) != _signature(value_node)
+            repeated.append(RepeatedKey((*path, key), line, conflicting))
+        seen[identity] = value_node
+        lines[(*path, key)] = line
+        _survey(value_node, (*path, key), lines, repeated)
+
+
+def _signature(node: yaml.Node) -> Any:
+    """What a node says, apart from where it stands."""
+    if isinstance(node, yaml.MappingNode):
+        return (node.tag, tuple((_signature(key), _signature(value)) for key, value in node.value))
+    if isinstance(node, yaml.SequenceNode):
+        return (node.tag, tuple(_signature(item) for item in node.value))
+    return (node.tag, node.value)
