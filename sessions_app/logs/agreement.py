@@ -1,0 +1,156 @@
+"""What one log has and the other lost: the records that bring both views to the same conversation.
+
+The raw log is written first, so a crash between the two writes leaves a message without its row; damage can
+take a record out of either. Rows and messages find each other by the row ids that a message carries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sessions_app.logs import records as make
+from sessions_app.logs.raw_view import RawView
+from sessions_app.logs.records import Message, Record, Row
+from sessions_app.logs.ui_view import UiView
+
+_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\] ?")
+
+
+def agree(ui: UiView, raw: RawView) -> list[Record]:
+    """Unnumbered ui records to append; empty when both views agree. Applying them twice adds nothing."""
+    results = tool_results(raw.messages)
+    shown = {row["id"]: place for place, row in enumerate(ui.rows)}
+    return [
+        *_close_open(ui, results),
+        *_restore(ui, raw, shown, results),
+        *_mark_lost(ui, raw, shown),
+    ]
+
+
+def tool_results(messages: list[Message]) -> dict[str, dict[str, Any]]:
+    """The result block of every answered tool call, by its call id."""
+    found: dict[str, dict[str, Any]] = {}
+    for message in messages:
+        for part in message["parts"]:
+            kind = part.get("part_kind")
+            if kind in ("tool-return", "retry-prompt") and part.get("tool_call_id"):
+                found[part["tool_call_id"]] = {
+                    "text": plain_text(part.get("content")),
+                    "is_error": kind == "retry-prompt" or part.get("outcome", "success") != "success",
+                }
+    return found
+
+
+def plain_text(content: Any) -> str:
+    """The readable text of a part's content: a string, a list of pieces, or any other value."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(piece for piece in map(_piece_text, content) if piece)
+    return "" if content is None else str(content)
+
+
+def _piece_text(piece: Any) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, dict):
+        return str(piece.get("content") or piece.get("text") or "") if piece.get("kind") == "text" else ""
+    return ""
+
+
+def row_of(message: Message, row_id: str, results: Mapping[str, dict[str, Any]]) -> Row | None:
+    """The row that shows ``message``; None for a message that has none (tool results)."""
+    if message.get("kind") == "response":
+        return make.assistant_row(
+            row_id=row_id,
+            at=str(message.get("timestamp", "")),
+            blocks=[block for part in message["parts"] if (block := _block(part, results))],
+        )
+    for part in message["parts"]:
+        if part.get("part_kind") == "user-prompt":
+            text = plain_text(part.get("content"))
+            found = _STAMP.match(text)
+            stamp = found.group(1) if found else ""
+            return make.user_row(
+                row_id=row_id, at=stamp, stamp=stamp, text=text[found.end() :] if found else text
+            )
+    return None
+
+
+def _block(part: dict[str, Any], results: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    match part.get("part_kind"):
+        case "text" | "thinking" as kind:
+            return {"type": kind, "text": str(part.get("content", ""))}
+        case "tool-call":
+            block = {
+                "type": "tool_call",
+                "call_id": part.get("tool_call_id", ""),
+                "tool": part.get("tool_name", ""),
+                "arguments": part.get("args"),
+            }
+            result = results.get(block["call_id"])
+            return {**block, "result": result} if result else block
+    return None
+
+
+def _close_open(ui: UiView, results: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
+    rows = {row["id"]: row for row in ui.rows}
+    for row_id in ui.open_rows:
+        row = rows[row_id]
+        yield make.add({**row, "status": "interrupted", "blocks": closed_blocks(row["blocks"], results)})
+
+
+def closed_blocks(
+    blocks: list[dict[str, Any]], results: Mapping[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every tool call with its result, or marked as interrupted where there is none."""
+    return [
+        {
+            **block,
+            "result": results.get(
+                block.get("call_id", ""), {"text": "", "is_error": True, "interrupted": True}
+            ),
+        }
+        if block.get("type") == "tool_call" and "result" not in block
+        else block
+        for block in blocks
+    ]
+
+
+def _restore(
+    ui: UiView, raw: RawView, shown: Mapping[str, int], results: Mapping[str, dict[str, Any]]
+) -> Iterator[Record]:
+    """Rows for messages that the ui log doesn't show, each before the next row that is there."""
+    known = [any(row_id in shown for row_id in rows) for rows in raw.rows]
+    first = 0 if ui.first_seq <= 1 or True not in known else known.index(True)
+    done: set[str] = set()
+    for index in range(first, len(raw.messages)):
+        for row_id in raw.rows[index]:
+            if row_id in shown or row_id in done:
+                continue
+            row = row_of(raw.messages[index], row_id, results)
+            if row is None:
+                continue
+            done.add(row_id)
+            record = make.add({**row, "restored": True})
+            following = _next_shown(raw, index + 1, shown)
+            yield {**record, "before": following} if following else record
+
+
+def _next_shown(raw: RawView, start: int, shown: Mapping[str, int]) -> str | None:
+    return next((row_id for rows in raw.rows[start:] for row_id in rows if row_id in shown), None)
+
+
+def _mark_lost(ui: UiView, raw: RawView, shown: Mapping[str, int]) -> Iterator[Record]:
+    """Rows whose messages fell into a gap of the raw log: a person still sees them, the model doesn't."""
+    held = {row_id for rows in raw.rows for row_id in rows}
+    for gap in raw.gaps:
+        before = [shown[i] for rows in raw.rows[:gap] for i in rows if i in shown]
+        after = [shown[i] for rows in raw.rows[gap:] for i in rows if i in shown]
+        lower = max(before, default=-1)
+        upper = min(after, default=len(ui.rows))
+        for row in ui.rows[lower + 1 : upper]:
+            if row["role"] != "system" and row["id"] not in held and not row.get("lost"):
+                yield make.set_field(row["id"], "lost", True)

@@ -1,0 +1,88 @@
+"""The model's view: records of the raw log folded into the list of messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sessions_app.logs.lines import Damage, Scan, scan
+from sessions_app.logs.records import Message, Record
+
+
+@dataclass(slots=True)
+class RawView:
+    """``rows[i]``: the ui rows that show ``messages[i]``. ``gaps``: positions before which messages are lost.
+
+    ``late``: records of a writer whose lease had been succeeded; they are named, never folded.
+    ``orphans``: records that no longer have a place because the one they belong to is damaged.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    gaps: list[int] = field(default_factory=list)
+    late: list[Record] = field(default_factory=list)
+    orphans: list[Record] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    epoch: int = 0
+
+
+def read_raw(path: Path) -> list[Message]:
+    """The messages of ``<leaf>.raw.jsonl``; an absent file is an empty conversation. Never writes."""
+    return read_raw_view(path).messages
+
+
+def read_raw_view(path: Path) -> RawView:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return RawView()
+    return fold_raw(scan(data))
+
+
+def fold_raw(source: Scan) -> RawView:
+    """Fold the records; the messages of the view are the records' own."""
+    view = RawView(damages=list(source.damages))
+    places: dict[int, int] = {}
+    damaged_before = {damage.before for damage in source.damages}
+    expected = 0
+    for index, record in enumerate(source.records):
+        if index in damaged_before:
+            _mark_gap(view)
+        epoch = record.get("e", 0)
+        if epoch < view.epoch:
+            view.late.append(record)
+            continue
+        view.epoch = epoch
+        expected = _fold_record(view, record, places, expected)
+    if len(source.records) in damaged_before:
+        _mark_gap(view)
+    return view
+
+
+def _fold_record(view: RawView, record: Record, places: dict[int, int], expected: int) -> int:
+    kind, n = record["t"], record.get("n")
+    if kind == "gap":
+        _mark_gap(view)
+    elif kind == "noted":
+        view.late.clear()
+    elif kind == "msg" and isinstance(n, int) and n >= expected and _is_message(record.get("m")):
+        if n > expected:
+            _mark_gap(view)
+        places[n] = len(view.messages)
+        view.messages.append(record["m"])
+        view.rows.append(tuple(record.get("rows", ())))
+        return n + 1
+    elif kind == "part" and n in places and isinstance(record.get("p"), dict):
+        view.messages[places[n]]["parts"].append(record["p"])
+    else:
+        view.orphans.append(record)
+    return expected
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("parts"), list)
+
+
+def _mark_gap(view: RawView) -> None:
+    if not view.gaps or view.gaps[-1] != len(view.messages):
+        view.gaps.append(len(view.messages))

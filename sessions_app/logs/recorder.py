@@ -1,0 +1,235 @@
+"""The events of one turn, written into both logs as they come.
+
+One assistant row stands for one model call with its tool calls and their results. It has its id from the
+first delta on; ``inflight`` records carry what changed, the final ``add`` retires it (rule 2).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agents import events
+from core import clock
+from sessions_app.logs import records as make
+from sessions_app.logs.agreement import closed_blocks
+from sessions_app.logs.records import Message, Record
+from sessions_app.logs.session_log import SessionLog
+
+STREAM_SAVE_SECONDS = 0.5
+
+
+class TurnRecorder:
+    """``history`` is the list that the loop extends; ``rows`` names, for each message, the rows that show it.
+
+    Hand ``record`` to ``Turn.emit``. It appends without fsync unless the setting says always, so it may run
+    on the event loop; call ``log.end_turn()`` off the loop afterwards. Raises OSError and LeaseLostError from
+    the log: a turn whose save points can't be written has to end.
+    """
+
+    def __init__(
+        self,
+        log: SessionLog,
+        history: list[Message],
+        rows: Sequence[Sequence[str]],
+        *,
+        ui_chars: int = 65_536,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.log = log
+        self.history = history
+        self.rows: list[Sequence[str]] = list(rows)
+        self.last_text = ""
+        self._ui_chars = ui_chars
+        self._monotonic = monotonic
+        self._saved_at = monotonic()
+        self._reply: _Reply | None = None
+        log.memory = self._memory
+
+    def record(self, event: events.AgentEvent) -> None:
+        match event:
+            case events.StreamDelta(call=call, text=text):
+                self._delta(call, "text", text)
+            case events.ThinkingDelta(call=call, text=text):
+                self._delta(call, "thinking", text)
+            case events.Stream(call=call, text=text):
+                self._of(call).finish_block("text", text)
+            case events.Thinking(call=call, text=text):
+                self._of(call).finish_block("thinking", text)
+            case events.ToolCall():
+                self._of(event.call).tool_call(event)
+            case events.ToolResult():
+                self._result(event)
+            case events.CallDiscarded(call=call):
+                self._discard(call)
+            case events.SavePoint():
+                self._save_point(event)
+            case events.HistoryReplaced(messages=messages):
+                self._replace(messages)
+            case events.SystemNote(text=text):
+                self._system("note", text)
+            case events.TurnError(text=text):
+                self._system("error", text)
+            case events.Complete(status=status):
+                self._close(status)
+
+    def _of(self, call: int) -> _Reply:
+        if self._reply is None or self._reply.call != call:
+            self._close("completed")
+            self._reply = _Reply(call)
+        return self._reply
+
+    def _delta(self, call: int, kind: str, text: str) -> None:
+        self._of(call).extend_block(kind, text)
+        if self._monotonic() - self._saved_at >= STREAM_SAVE_SECONDS:
+            self._save()
+
+    def _result(self, event: events.ToolResult) -> None:
+        if self._reply is not None and self._reply.tool_result(event, self._ui_chars):
+            self._save()
+
+    def _discard(self, call: int) -> None:
+        reply = self._reply
+        if reply is None or reply.call != call:
+            return
+        self._reply = None
+        if reply.written:
+            self.log.append(ui=[make.drop(reply.row_id)])
+
+    def _save_point(self, event: events.SavePoint) -> None:
+        raw: list[Record] = []
+        shown = (self._reply.row_id,) if self._reply else ()
+        for message in event.messages:
+            raw.append(make.message(message, shown))
+            self.rows.append(shown)
+        if event.part is not None and event.of is not None:
+            raw.append(make.part(event.of, event.part))
+        self._save(raw)
+
+    def _save(self, raw: Sequence[Record] = ()) -> None:
+        ui = self._reply.changes() if self._reply else []
+        if raw or ui:
+            self.log.append(ui=ui, raw=raw)
+        self._saved_at = self._monotonic()
+
+    def _replace(self, messages: Sequence[Message]) -> None:
+        shown = {id(message): rows for message, rows in zip(self.history, self.rows, strict=False)}
+        calls = _rows_by_call(self.history, self.rows)
+        self.rows = [shown.get(id(message)) or _rows_of_results(message, calls) for message in messages]
+        self.log.replace_history(messages, self.rows)
+
+    def _system(self, kind: str, text: str) -> None:
+        row = make.system_row(row_id=make.new_row_id(), at=_now(), kind=kind, text=text)
+        self.log.append(ui=[make.add(row)])
+
+    def _close(self, status: str) -> None:
+        """The final row of the call in flight, if there is one."""
+        reply, self._reply = self._reply, None
+        if reply is None:
+            return
+        shown = {"completed": "done", "interrupted": "done", "aborted": "interrupted"}.get(status, "failed")
+        self.log.append(ui=[make.add(reply.row(shown))])
+
+    def _memory(self) -> tuple[list[Message], list[Sequence[str]]]:
+        missing = len(self.history) - len(self.rows)
+        return list(self.history), [*self.rows, *([()] * missing)][: len(self.history)]
+
+
+class _Reply:
+    """The row of the call in flight; ``written`` once a record of it is in the log."""
+
+    def __init__(self, call: int) -> None:
+        self.call = call
+        self.row_id = make.new_row_id()
+        self.at = _now()
+        self.written = False
+        self._blocks: list[dict[str, Any]] = []
+        self._finished: set[int] = set()
+        self._changed: set[int] = set()
+
+    def extend_block(self, kind: str, text: str) -> None:
+        index = self._open_block(kind)
+        block = self._blocks[index]
+        self._set(index, {**block, "text": block["text"] + text})
+
+    def finish_block(self, kind: str, text: str) -> None:
+        index = self._open_block(kind)
+        self._set(index, {"type": kind, "text": text})
+        self._finished.add(index)
+
+    def tool_call(self, event: events.ToolCall) -> None:
+        self._append(
+            {
+                "type": "tool_call",
+                "call_id": event.call_id,
+                "tool": event.tool,
+                "arguments": event.arguments,
+            }
+        )
+
+    def tool_result(self, event: events.ToolResult, ui_chars: int) -> bool:
+        for index, block in enumerate(self._blocks):
+            if block.get("call_id") == event.call_id:
+                result = {"text": _cut(event.text, ui_chars), "is_error": event.is_error}
+                if event.interrupted:
+                    result["interrupted"] = True
+                self._set(index, {**block, "result": result})
+                return True
+        return False
+
+    def changes(self) -> list[Record]:
+        if not self._changed:
+            return []
+        blocks = {str(index): self._blocks[index] for index in sorted(self._changed)}
+        self._changed.clear()
+        self.written = True
+        return [make.inflight(self.row_id, self.at, blocks)]
+
+    def row(self, status: str) -> make.Row:
+        return make.assistant_row(
+            row_id=self.row_id, at=self.at, blocks=closed_blocks(self._blocks, {}), status=status
+        )
+
+    def _open_block(self, kind: str) -> int:
+        """The last block when it is of this kind and unfinished, else a new one."""
+        last = len(self._blocks) - 1
+        if last >= 0 and last not in self._finished and self._blocks[last]["type"] == kind:
+            return last
+        return self._append({"type": kind, "text": ""})
+
+    def _append(self, block: dict[str, Any]) -> int:
+        self._blocks.append(block)
+        self._changed.add(len(self._blocks) - 1)
+        return len(self._blocks) - 1
+
+    def _set(self, index: int, block: dict[str, Any]) -> None:
+        self._blocks[index] = block
+        self._changed.add(index)
+
+
+def _rows_by_call(history: Sequence[Message], rows: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    return {
+        part["tool_call_id"]: shown
+        for message, shown in zip(history, rows, strict=False)
+        for part in message["parts"]
+        if part.get("tool_call_id")
+    }
+
+
+def _rows_of_results(message: Message, calls: dict[str, Sequence[str]]) -> Sequence[str]:
+    """A message that repair made anew is shown by the row of the calls it answers."""
+    for part in message["parts"]:
+        if part.get("tool_call_id") in calls:
+            return calls[part["tool_call_id"]]
+    return ()
+
+
+def _cut(text: str, limit: int) -> str:
+    return (
+        text if len(text) <= limit else f"{text[:limit]}\n[{len(text) - limit} more characters not kept here]"
+    )
+
+
+def _now() -> str:
+    return clock.stamp(clock.now())

@@ -1,0 +1,176 @@
+"""A person's view: records of the ui log folded into rows, each once, in the order in which they began."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessions_app.logs.lines import Damage, Scan, scan
+from sessions_app.logs.records import Record, Row, system_row
+
+
+@dataclass(slots=True)
+class UiView:
+    """``seq``: that of the last record, ``first_seq`` that of the first one.
+
+    ``open_rows``: ids that only ever were in flight (shown interrupted). ``late``: a succeeded writer's
+    records that no note in the log names yet.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    seq: int = 0
+    first_seq: int = 0
+    epoch: int = 0
+    open_rows: list[str] = field(default_factory=list)
+    late: list[Record] = field(default_factory=list)
+    orphans: list[Record] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+
+
+def read_ui(path: Path) -> UiView:
+    """The view of ``<leaf>.ui.jsonl``, with a row for damage and late writers. Never writes."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return UiView()
+    return fold_ui(scan(data))
+
+
+def fold_ui(source: Scan, further: Sequence[Record] = ()) -> UiView:
+    """``further``: unnumbered records that a reader adds in memory because a writer would (``agreement``)."""
+    fold = _Fold()
+    damages = deque(source.damages)
+    for index, record in enumerate(source.records):
+        while damages and damages[0].before == index:
+            fold.place(damage_row(damages.popleft()))
+        fold.take(record)
+    for damage in damages:
+        fold.place(damage_row(damage))
+    for record in further:
+        fold.take({"e": fold.view.epoch, "seq": fold.view.seq + 1, **record})
+    return fold.finish(source.damages)
+
+
+def damage_row(damage: Damage) -> Row:
+    """The same id before and after the repair, so that a view shows the gap once."""
+    return system_row(
+        row_id=f"damage-{damage.offset}-{hashlib.sha256(damage.data).hexdigest()[:8]}",
+        at="",
+        kind="damage",
+        text=f"Here {len(damage.data)} bytes of this conversation's log are damaged ({damage.why}). They are "
+        "kept in the session's .damaged file; what they said is missing below.",
+    )
+
+
+def late_row(records: list[Record], *, row_id: str = "late", at: str = "") -> Row:
+    return system_row(
+        row_id=row_id,
+        at=at,
+        kind="late",
+        text=f"{len(records)} records came from a process that no longer held this session. They are not "
+        "part of the conversation; their text is kept with this note.",
+        kept=records,
+    )
+
+
+class _Fold:
+    def __init__(self) -> None:
+        self.view = UiView()
+        self.by_id: dict[str, Row] = {}
+        self.open: dict[str, None] = {}
+        self.before: dict[str, str] = {}
+
+    def place(self, row: Row, before: object = None) -> None:
+        """First appearance decides the place, the last content wins; ``before`` names another row's place."""
+        if row["id"] not in self.by_id and isinstance(before, str) and before in self.by_id:
+            self.before[row["id"]] = before
+        self.by_id[row["id"]] = row
+
+    def take(self, record: Record) -> None:
+        view = self.view
+        epoch, seq = record.get("e", 0), record.get("seq")
+        if record["t"] == "late":
+            view.late.extend(entry for entry in record.get("records", ()) if isinstance(entry, dict))
+            return
+        if record["t"] == "gap" and isinstance(record.get("row"), dict) and "id" in record["row"]:
+            self.place(record["row"])
+            return
+        if epoch < view.epoch or not isinstance(seq, int):
+            view.late.append(record)
+            return
+        if seq <= view.seq:
+            view.orphans.append(record)
+            return
+        view.epoch, view.seq, view.first_seq = epoch, seq, view.first_seq or seq
+        if not self._apply(record):
+            view.orphans.append(record)
+
+    def _apply(self, record: Record) -> bool:
+        match record:
+            case {"t": "add", "row": {"id": str(row_id)} as row}:
+                self.open.pop(row_id, None)
+                self.place(row, record.get("before"))
+                if row.get("kind") == "late":
+                    self.view.late.clear()
+            case {"t": "inflight", "id": str(row_id), "blocks": dict(blocks)}:
+                if row_id in self.by_id and row_id not in self.open:
+                    return False
+                self.open[row_id] = None
+                row = self.by_id.setdefault(
+                    row_id,
+                    {
+                        "id": row_id,
+                        "role": "assistant",
+                        "at": record.get("at", ""),
+                        "status": "interrupted",
+                        "blocks": [],
+                    },
+                )
+                _merge(row["blocks"], blocks)
+            case {"t": "set", "id": str(row_id), "field": str(name)} if row_id in self.by_id:
+                self.by_id[row_id] = {**self.by_id[row_id], name: record.get("value")}
+            case {"t": "drop", "id": str(row_id)}:
+                self.open.pop(row_id, None)
+                self.by_id.pop(row_id, None)
+            case _:
+                return False
+        return True
+
+    def finish(self, damages: list[Damage]) -> UiView:
+        view = self.view
+        view.rows = self._ordered()
+        view.open_rows = list(self.open)
+        view.damages = list(damages)
+        if view.late:
+            view.rows.append(late_row(view.late))
+        return view
+
+    def _ordered(self) -> list[Row]:
+        if not self.before:
+            return list(self.by_id.values())
+        guests: dict[str, list[Row]] = {}
+        for row_id, host in self.before.items():
+            if row_id in self.by_id and host in self.by_id:
+                guests.setdefault(host, []).append(self.by_id[row_id])
+        moved = {row["id"] for rows in guests.values() for row in rows}
+        ordered: list[Row] = []
+        for row_id, row in self.by_id.items():
+            if row_id not in moved:
+                ordered.extend(guests.get(row_id, ()))
+                ordered.append(row)
+        return ordered
+
+
+def _merge(blocks: list[dict[str, Any]], changed: dict[str, Any]) -> None:
+    for key in sorted(changed, key=lambda text: int(text) if text.isdecimal() else 0):
+        if not key.isdecimal() or not isinstance(changed[key], dict):
+            continue
+        index = int(key)
+        if index < len(blocks):
+            blocks[index] = changed[key]
+        else:
+            blocks.append(changed[key])

@@ -1,0 +1,247 @@
+"""The log pair: rules 1 to 6 of the session logs, seen by a reader."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agents import events
+from sessions_app.logs import LeaseLostError, SessionLog, TurnRecorder, read_raw, read_session, read_ui
+from sessions_app.logs import records as make
+
+STAMP = "2026-01-31T09:30:00.123Z"
+
+
+def user(text: str) -> events.Message:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"[{STAMP}] {text}"}]}
+
+
+def reply(text: str) -> events.Message:
+    return {"kind": "response", "parts": [{"part_kind": "text", "content": text}]}
+
+
+def say(log: SessionLog, name: str, message: events.Message) -> None:
+    row = (
+        make.user_row(row_id=name, at=STAMP, stamp=STAMP, text=name)
+        if message["kind"] == "request"
+        else make.assistant_row(row_id=name, at=STAMP, blocks=[{"type": "text", "text": name}])
+    )
+    log.append(ui=[make.add(row)], raw=[make.message(message, [name])])
+
+
+def opened(folder: Path, epoch: int = 1) -> SessionLog:
+    log = SessionLog(folder, "leaf", epoch=epoch)
+    log.load()
+    return log
+
+
+def ids(folder: Path) -> list[str]:
+    return [row["id"] for row in read_ui(folder / "leaf.ui.jsonl").rows]
+
+
+def conversation(folder: Path) -> SessionLog:
+    log = opened(folder)
+    for number in range(3):
+        say(log, f"u{number}", user(f"question {number}"))
+        say(log, f"a{number}", reply(f"answer {number}"))
+    return log
+
+
+def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    assert ids(tmp_path) == ["u0", "a0", "u1", "a1", "u2", "a2"]
+    assert read_raw(tmp_path / "leaf.raw.jsonl")[3] == reply("answer 1")
+
+
+def test_line_separators_and_lone_surrogates_are_text(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    text = "one\u2028two\x85three\r\nfour \ud800"
+    say(log, "u", user(text))
+    assert read_raw(tmp_path / "leaf.raw.jsonl") == [user(text)]
+
+
+def test_a_torn_last_line_is_dropped_and_cut_by_the_next_append(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    path = tmp_path / "leaf.ui.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"t":"add","row":{"id":"torn"')
+    assert ids(tmp_path) == ["u0", "a0", "u1", "a1", "u2", "a2"]
+    log = opened(tmp_path, epoch=2)
+    assert path.read_bytes() == whole + b'{"t":"add","row":{"id":"torn"', "opening alone cuts nothing"
+    say(log, "u3", user("more"))
+    assert path.read_bytes().startswith(whole + b'{"seq":7')
+    assert ids(tmp_path)[-1] == "u3"
+
+
+@pytest.mark.parametrize("junk", [b"\0" * 40, b'{"half": ', b"\xff\xfe", b"[1]", b'{"t":"add","e":"x"}'])
+def test_damage_in_the_middle_of_the_ui_log_is_kept_aside_and_the_row_restored(
+    tmp_path: Path, junk: bytes
+) -> None:
+    conversation(tmp_path)
+    path = tmp_path / "leaf.ui.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    lines[3] = junk
+    path.write_bytes(b"\n".join(lines))
+    before = path.read_bytes()
+
+    seen = read_session(tmp_path, "leaf")
+    assert path.read_bytes() == before, "a reader never writes"
+    opened(tmp_path, epoch=2)
+    after = read_session(tmp_path, "leaf")
+    for ui in (seen[0], after[0]):
+        kinds = [row["id"] if row["role"] != "system" else row["kind"] for row in ui.rows]
+        assert sorted(kinds) == ["a0", "a1", "a2", "damage", "u0", "u1", "u2"]
+        assert kinds.index("a1") == kinds.index("u2") - 1
+    aside = (tmp_path / "leaf.damaged").read_text()
+    assert '"log": "ui"' in aside
+    size = path.stat().st_size
+    opened(tmp_path, epoch=2)
+    assert path.stat().st_size == size, "mending is done once"
+
+
+def test_damage_in_the_raw_log_marks_the_rows_that_the_model_lost(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    path = tmp_path / "leaf.raw.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    lines[3] = b"\0\0\0"
+    path.write_bytes(b"\n".join(lines))
+    opened(tmp_path, epoch=2)
+    ui, raw = read_session(tmp_path, "leaf")
+    assert [row["id"] for row in ui.rows if row.get("lost")] == ["a1"]
+    assert any(row.get("kind") == "damage" for row in ui.rows)
+    assert len(raw.messages) == 5
+    log = opened(tmp_path, epoch=3)
+    say(log, "u3", user("on"))
+    assert len(read_raw(tmp_path / "leaf.raw.jsonl")) == 6
+
+
+def test_a_message_whose_row_was_not_written_gets_its_row_on_load(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    log.append(raw=[make.message(user("last words"), ["u3"])])
+    opened(tmp_path, epoch=2)
+    row = read_ui(tmp_path / "leaf.ui.jsonl").rows[-1]
+    assert (row["id"], row["text"], row["stamp"]) == ("u3", "last words", STAMP)
+
+
+def test_a_late_writer_is_told_and_its_rows_are_kept_in_a_note(tmp_path: Path) -> None:
+    old = conversation(tmp_path)
+    new = opened(tmp_path, epoch=2)
+    say(new, "u-new", user("new"))
+    with pytest.raises(LeaseLostError):
+        say(old, "u-old", user("old words"))
+    assert read_raw(tmp_path / "leaf.raw.jsonl")[-1] == user("new")
+    note = read_ui(tmp_path / "leaf.ui.jsonl").rows[-1]
+    assert note["kind"] == "late"
+    assert "old words" in str(note["kept"])
+    say(new, "a-new", reply("fine"))
+    rows = read_ui(tmp_path / "leaf.ui.jsonl").rows
+    assert [row["id"] for row in rows if row["role"] != "system"][-2:] == ["u-new", "a-new"]
+    assert len([row for row in rows if row["role"] == "system"]) == 1
+    assert "old words" in str(rows)
+
+
+def test_a_strangers_rows_lose_to_the_holder_and_are_kept(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    with (tmp_path / "leaf.raw.jsonl").open("ab") as stream:
+        stream.write(make.encode([{**make.message(user("stranger")), "n": 6, "e": 1}]))
+    say(log, "u3", user("ours"))
+    assert read_raw(tmp_path / "leaf.raw.jsonl")[6:] == [user("ours")]
+    assert "stranger" in str([row for row in read_ui(tmp_path / "leaf.ui.jsonl").rows if row.get("kept")])
+
+
+def test_between_turns_a_foreign_change_is_read(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    assert not log.changed()
+    with (tmp_path / "leaf.raw.jsonl").open("ab") as stream:
+        stream.write(make.encode([{**make.message(user("by hand")), "n": 6, "e": 1}]))
+    assert log.changed()
+    assert log.load()[1].messages[-1] == user("by hand")
+
+
+def test_a_replaced_file_is_written_anew_from_the_turns_memory(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    history = read_raw(tmp_path / "leaf.raw.jsonl")
+    recorder = TurnRecorder(log, history, [(str(n),) for n in range(6)])
+    other = tmp_path / "other"
+    other.write_bytes(make.encode([{**make.message(user("other")), "n": 0, "e": 1}]))
+    other.replace(tmp_path / "leaf.raw.jsonl")
+    history.append(reply("mine"))
+    recorder.record(events.SavePoint(messages=(history[-1],)))
+    assert read_raw(tmp_path / "leaf.raw.jsonl") == history
+    assert "other" in str(read_ui(tmp_path / "leaf.ui.jsonl").rows[-1]["kept"])
+
+
+def test_an_append_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = conversation(tmp_path)
+    path = tmp_path / "leaf.raw.jsonl"
+    before = path.read_bytes()
+
+    def full(descriptor: int, data: bytes) -> None:
+        os.write(descriptor, data[:10])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("core.atomic.write_all", full)
+        with pytest.raises(OSError, match="No space"):
+            say(log, "u3", user("x"))
+    assert path.read_bytes() == before
+    say(log, "u3", user("x"))
+    assert len(read_raw(path)) == 7
+
+
+def test_a_streamed_call_is_one_row_and_a_discarded_one_is_none(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    history = read_raw(tmp_path / "leaf.raw.jsonl")
+    clock = iter(range(1000))
+    recorder = TurnRecorder(log, history, [()] * 6, monotonic=lambda: float(next(clock)))
+    recorder.record(events.StreamDelta(1, "bad "))
+    recorder.record(events.StreamDelta(1, "start"))
+    assert read_ui(log.ui_file.path).rows[-1]["blocks"] == [{"type": "text", "text": "bad start"}]
+    recorder.record(events.CallDiscarded(1, "overload"))
+    assert len(read_ui(log.ui_file.path).rows) == 6
+    recorder.record(events.StreamDelta(1, "good"))
+    seen = read_ui(log.ui_file.path).rows[-1]
+    assert seen["status"] == "interrupted", "in flight shows as interrupted to whom reads it cold"
+    recorder.record(events.Stream(1, "good"))
+    history.append(reply("good"))
+    recorder.record(events.SavePoint(messages=(history[-1],)))
+    recorder.record(events.Complete("completed", "good", 1))
+    view = read_ui(log.ui_file.path)
+    assert view.open_rows == []
+    assert view.rows[-1] == {
+        "id": seen["id"],
+        "role": "assistant",
+        "at": seen["at"],
+        "status": "done",
+        "blocks": [{"type": "text", "text": "good"}],
+    }
+
+
+def test_a_killed_turn_shows_finished_results_and_interrupted_calls_in_order(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    history = read_raw(tmp_path / "leaf.raw.jsonl")
+    recorder = TurnRecorder(log, history, [()] * 6)
+    calls = {
+        "kind": "response",
+        "parts": [
+            {"part_kind": "tool-call", "tool_name": "grep", "args": {}, "tool_call_id": name} for name in "ab"
+        ],
+    }
+    for name in "ab":
+        recorder.record(events.ToolCall(1, name, "grep", {}))
+    history.append(calls)
+    recorder.record(events.SavePoint(messages=(calls,)))
+    result = {"part_kind": "tool-return", "tool_name": "grep", "content": "found", "tool_call_id": "b"}
+    recorder.record(events.SavePoint(messages=({"kind": "request", "parts": [result]},)))
+    view, raw = opened(tmp_path, epoch=2).load()
+    blocks = view.rows[-1]["blocks"]
+    assert [(block["call_id"], block["result"].get("interrupted", False)) for block in blocks] == [
+        ("a", True),
+        ("b", False),
+    ]
+    assert view.rows[-1]["status"] == "interrupted"
+    assert len(raw.messages) == 8
