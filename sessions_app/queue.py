@@ -1,0 +1,108 @@
+"""The durable queue: accepting a message once, and knowing which ones still wait.
+
+A message is worked off when a turn that holds it has ended, or when a stop folded it into the history. Its
+stamp in the raw log says that it stands in the history already, so that a crash in between neither loses nor
+repeats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from sessions_app import stamps
+from sessions_app.errors import QueueFull, SessionRefused
+from sessions_app.models import QueuedMessage, Session
+
+MAX_STAMP_STEPS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """``created`` is False when this client id had been accepted before; the first text counts."""
+
+    message_id: int
+    stamp: str
+    created: bool
+
+
+def accept(
+    *,
+    session: Session,
+    text: str,
+    sender: str = QueuedMessage.Sender.PERSON,
+    images: Sequence[dict[str, Any]] = (),
+    client_id: str = "",
+    source_session: str = "",
+    starts_turn: bool = True,
+    max_waiting: int = 256,
+    now: datetime,
+) -> Accepted:
+    """Store a message durably; when this returns it may be acknowledged.
+
+    Raises SessionRefused for an archived session or an empty message, QueueFull for an agent's message beyond
+    ``max_waiting`` (a person's are always taken).
+    """
+    if not text.strip() and not images:
+        raise SessionRefused("The message is empty.", "empty_message")
+    text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    for step in range(MAX_STAMP_STEPS):
+        try:
+            with transaction.atomic():
+                known = _known(session, client_id)
+                if known is not None:
+                    return known
+                _check(session, sender, max_waiting)
+                row = QueuedMessage.objects.create(
+                    session=session,
+                    sender=sender,
+                    text=text,
+                    images=list(images),
+                    source_session=source_session,
+                    client_id=client_id,
+                    stamp=stamps.after(now, step),
+                    starts_turn=starts_turn,
+                    created_at=now,
+                )
+            return Accepted(row.pk, row.stamp, created=True)
+        except IntegrityError:
+            # The same client id from two processes at once, or another message in this millisecond.
+            continue
+    raise SessionRefused("Too many messages arrived in one moment; send it again.", "busy")
+
+
+def waiting(session_id: str) -> list[QueuedMessage]:
+    """Accepted and not yet worked off, in the order of their arrival."""
+    return list(QueuedMessage.objects.filter(session_id=session_id, worked_at=None).order_by("id"))
+
+
+def wants_turn(session_id: str, *, beside: Collection[int] = ()) -> bool:
+    """Whether a message waits that starts a turn, other than the ones being worked."""
+    rows = QueuedMessage.objects.filter(session_id=session_id, worked_at=None, starts_turn=True)
+    return rows.exclude(pk__in=list(beside)).exists()
+
+
+def mark_worked(message_ids: Collection[int], *, now: datetime) -> int:
+    """Answered, or folded by a stop. The rows stay, so that a resend is recognised."""
+    return QueuedMessage.objects.filter(pk__in=list(message_ids), worked_at=None).update(worked_at=now)
+
+
+def _known(session: Session, client_id: str) -> Accepted | None:
+    if not client_id:
+        return None
+    row = QueuedMessage.objects.filter(session=session, client_id=client_id).first()
+    return None if row is None else Accepted(row.pk, row.stamp, created=False)
+
+
+def _check(session: Session, sender: str, max_waiting: int) -> None:
+    archived_at = Session.objects.filter(pk=session.pk).values_list("archived_at", flat=True).first()
+    if archived_at is not None:
+        raise SessionRefused(f"Session {session.pk} is archived; start a new one.", "archived")
+    if sender == QueuedMessage.Sender.AGENT:
+        count = QueuedMessage.objects.filter(session=session, worked_at=None).count()
+        if count >= max_waiting:
+            raise QueueFull(count)
