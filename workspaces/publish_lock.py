@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core import atomic
+from core.bounded_read import read_bounded
 from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside
 from workspaces.lock_file import LockHeld, LockOwner, disown, exclusive, holder, shared
 
@@ -32,6 +33,8 @@ __all__ = [
     "shared",
     "surface_files",
 ]
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
 
 Direction = Literal["publish", "restore", "rollback"]
 _DIRECTIONS: tuple[Direction, ...] = ("publish", "restore", "rollback")
@@ -101,9 +104,9 @@ class SurfaceFiles:
         self._overlay = overlay or _Overlay()
 
     def read(self, rel: str) -> bytes | None:
-        """The content, or None when there is no such file."""
+        """The content, or None when there is no such file. Raises UnreadableFileError (size, kind, rights)."""
         path = self._path(rel)
-        return path.read_bytes() if path is not None and path.is_file() else None
+        return read_bounded(path, limit=MAX_FILE_BYTES) if path is not None and not path.is_dir() else None
 
     def exists(self, rel: str) -> bool:
         path = self._path(rel)
