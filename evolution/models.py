@@ -94,11 +94,8 @@ class EvolutionApply(Worked):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["status", "id"],
-                condition=Q(status__in=["pending", "running", "syncing", "rolling_back"]),
-                name="apply_in_flight",
-            ),
+            # Not partial: SQLite can't tell that a bound status lies within a partial index's condition.
+            models.Index(fields=["status", "id"], name="apply_by_status"),
         ]
 
     def __str__(self) -> str:
@@ -181,11 +178,7 @@ class EvolutionRun(Worked):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["status", "id"],
-                condition=Q(status__in=["pending", "running"]),
-                name="run_in_flight",
-            ),
+            models.Index(fields=["status", "id"], name="run_by_status"),
             models.Index(fields=["workspace", "-id"], name="run_by_workspace"),
         ]
 

@@ -139,7 +139,7 @@ def begin_restoring(rows_of: Claim | Observed, *, reason: str, drifted: Sequence
         now=now,
         values={
             "phase": RESTORING,
-            "progress": {},
+            "progress": {"cause": reason},  # a resume clears failure_reason, and the end has to say why
             "attempts_base": F("attempts"),
             "failure_reason": reason,
             "drifted": list(drifted),

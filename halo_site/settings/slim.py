@@ -49,3 +49,6 @@ USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 LOGGING_CONFIG = None
+
+# The suite turns it off: a test decides itself when wrappers are started.
+EVOLUTION_TICK_ON_COMMIT = True

@@ -11,3 +11,4 @@ os.environ.pop("DATABASE_URL", None)
 from halo_site.settings.web import *  # noqa: F403 - the environment has to be set first
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+EVOLUTION_TICK_ON_COMMIT = False

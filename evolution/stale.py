@@ -1,0 +1,32 @@
+"""Whether the wrapper of a row in flight still works, and ending one that doesn't."""
+
+from __future__ import annotations
+
+import signal
+from datetime import datetime, timedelta
+
+from evolution.models import EvolutionApply, EvolutionRun
+
+REPORTS_WITHIN = timedelta(seconds=30)
+"""A wrapper writes who it is this soon after the claim, or it never started."""
+
+
+def why_stale(row: EvolutionRun | EvolutionApply, *, now: datetime, timeout: timedelta) -> str:
+    """Why nobody works the row any more, for people; empty while somebody does."""
+    if row.started_at is None:
+        return ""  # it waits for a slot
+    last_sign = row.heartbeat_at or row.started_at
+    if now - last_sign > timeout:
+        minutes = int((now - last_sign).total_seconds() // 60)
+        return f"no heartbeat for {minutes} minutes"
+    if row.process is None:
+        return "its wrapper never reported" if now - row.started_at > REPORTS_WITHIN else ""
+    if row.process.is_local and not row.process.is_alive():
+        return f"its wrapper (process {row.process.pid}) is gone"
+    return ""
+
+
+def end_process(row: EvolutionRun | EvolutionApply) -> None:
+    """SIGKILL a stale wrapper that still lives on this host; a process that reused its pid is left alone."""
+    if row.process is not None and row.process.is_local:
+        row.process.send(signal.SIGKILL)
