@@ -96,4 +96,5 @@ Q_CLUSTER = {
     "poll": 0.2,
     "save_limit": 100,
     "label": "Background tasks",
+    "log_level": "WARNING",
 }

@@ -1,0 +1,77 @@
+"""A draft's files against the live surface as it is now. No Django."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from evolution.artifacts.files import AttemptFiles
+from evolution.manifest import is_published
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Texts are None where there is no file. ``live`` falls back to the global file that the draft would hide."""
+
+    rel: str
+    base: bytes | None
+    live: bytes | None
+    draft: bytes
+
+    @property
+    def is_stale(self) -> bool:
+        return self.live not in (self.base, self.draft)
+
+    @property
+    def has_landed(self) -> bool:
+        return self.live == self.draft
+
+    def diff(self) -> str:
+        """Unified, from the live file to the draft; of a landed draft from what it was made on."""
+        before = self.base if self.has_landed else self.live
+        name = "base" if self.has_landed else "live"
+        return unified(before, self.draft, rel=self.rel, before_name=name, after_name="draft")
+
+
+def changed_files(files: AttemptFiles, *, live: Path, global_folder: Path) -> list[FileChange]:
+    """Every published path whose draft isn't what it was made on, byte-equal copies of global files left out."""
+    if not files.sandbox.is_dir():
+        return []
+    found = []
+    for path in sorted(files.sandbox.rglob("*")):
+        rel = path.relative_to(files.sandbox).as_posix()
+        if path.is_symlink() or not path.is_file() or not is_published(rel):
+            continue
+        draft = path.read_bytes()
+        base = _first(files.base / rel, files.hidden / rel, global_folder / rel)
+        if draft != base:
+            found.append(
+                FileChange(rel=rel, base=base, live=_first(live / rel, global_folder / rel), draft=draft)
+            )
+    return found
+
+
+def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name: str, after_name: str) -> str:
+    """A unified diff of two texts; undecodable bytes are shown as they can be."""
+    lines = difflib.unified_diff(
+        _lines(before),
+        _lines(after),
+        fromfile=f"{before_name}/{rel}" if before is not None else "/dev/null",
+        tofile=f"{after_name}/{rel}" if after is not None else "/dev/null",
+        lineterm="",
+    )
+    return "\n".join(lines)
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return [] if data is None else data.decode(errors="replace").splitlines()
+
+
+def _first(*paths: Path) -> bytes | None:
+    for path in paths:
+        try:
+            return path.read_bytes()
+        except OSError:
+            continue
+    return None

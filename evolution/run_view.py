@@ -1,0 +1,104 @@
+"""What a person needs to decide on a run, read from its row and its folder. Views and commands show the same.
+
+Everything on disk may be missing or half there (not begun, failed early, reduced): then the field is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.paths import HaloHome
+from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.patch import Patch, PatchInvalid, read_observation, read_patch
+from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
+from evolution.artifacts.verdict import read_verdict
+from evolution.live_diff import FileChange, changed_files
+from evolution.models import EvolutionRun
+
+MAX_SHOWN_BYTES = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Three answers side by side; empty: not given (yet)."""
+
+    baseline: str = ""
+    control: str = ""
+    dry_run: str = ""
+    regression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    run: EvolutionRun
+    folder: Path
+    patch: Patch | None = None
+    observation: str = ""
+    changes: list[FileChange] = field(default_factory=list)
+    answers: Answers = field(default_factory=Answers)
+    score: ScoreSummary | None = None
+    verdict: dict[str, Any] | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a file the draft changes has changed in the live surface since."""
+        return any(change.is_stale for change in self.changes)
+
+
+def view_run(run: EvolutionRun, *, home: HaloHome) -> RunView:
+    """``run`` with its workspace and current apply loaded."""
+    paths = run.workspace.paths
+    files = AttemptFiles(paths.evolution.run_attempt(run.pk, run.attempts))
+    if run.attempts <= run.attempts_base or not files.folder.is_dir():
+        return RunView(run=run, folder=paths.evolution.run(run.pk))
+    return RunView(
+        run=run,
+        folder=files.folder,
+        patch=_patch(files),
+        observation=read_observation(files.folder),
+        changes=changed_files(files, live=paths.halo, global_folder=home.global_folder),
+        answers=_answers(run, files),
+        score=_score(files),
+        verdict=read_verdict(files.folder),
+    )
+
+
+def _patch(files: AttemptFiles) -> Patch | None:
+    try:
+        return read_patch(files.patch)
+    except (OSError, PatchInvalid):
+        return None
+
+
+def _score(files: AttemptFiles) -> ScoreSummary | None:
+    try:
+        return read_summary(files.score)
+    except (OSError, ScoreInvalid):
+        return None
+
+
+def _answers(run: EvolutionRun, files: AttemptFiles) -> Answers:
+    return Answers(
+        baseline=_text(files.baseline),
+        control=_text(files.control_output),
+        dry_run=_text(files.dry_run_output),
+        regression=_regression(run),
+    )
+
+
+def _regression(run: EvolutionRun) -> str:
+    apply = run.current_apply
+    if apply is None:
+        return ""
+    folder = run.workspace.paths.evolution.apply_attempt(apply.pk, apply.snapshot_attempt or apply.attempts)
+    return _text(AttemptFiles(folder).regress(run.pk).dry_run_output)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(MAX_SHOWN_BYTES).decode(errors="replace").strip()
+    except OSError:
+        return ""
