@@ -31,7 +31,7 @@ PROTECTED_VARIABLES = frozenset(
     {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HALO_NODE_TOKEN"}
     | {name for names in PROVIDER_KEY_VARIABLES.values() for name in names}
 )
-"""Never put into a workspace's settings: such a file comes with a cloned repository and ends in prompts."""
+_PROTECTED_ENDS = ("_KEY", "_KEY_ID", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,20 @@ def _substituted(setting: Setting, raw: Any, *, protected: bool) -> tuple[Any, t
     return value, missing
 
 
+def is_protected(name: str) -> bool:
+    """Whether a workspace's settings may not name this variable.
+
+    Such a file comes with a cloned repository, and its values end in prompts.
+    """
+    return name in PROTECTED_VARIABLES or name.upper().endswith(_PROTECTED_ENDS)
+
+
 def _substituted_text(raw: Any, *, protected: bool) -> tuple[Any, tuple[str, str] | None]:
     match = _PLACEHOLDER.fullmatch(raw) if isinstance(raw, str) else None
     if match is None:
         return raw, None
     name = match[1]
-    if protected and name in PROTECTED_VARIABLES:
+    if protected and is_protected(name):
         return raw, (name, "another value: a workspace can't read this variable")
     value = os.environ.get(name)
     if value is None:

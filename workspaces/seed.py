@@ -53,7 +53,11 @@ def seed(home: HaloHome, *, shipped: Path = PLATFORM_FOLDER, version: int = PLAT
         wanted = {rel: digest for rel, digest in hashes.of_tree(shipped).items() if _is_shipped(rel)}
         if record.version > version or (record.version == version and record.files == wanted):
             return done
+        foreign = _persons_folders(folder, wanted, record)
         for rel, digest in wanted.items():
+            if _unit(rel) in foreign:
+                done.kept.append(rel)
+                continue
             _place(folder, shipped, rel, digest, record.files.get(rel), done)
         for rel in record.files.keys() - wanted.keys():
             _withdraw(folder, rel, record.files[rel], done)
@@ -65,9 +69,31 @@ def _is_shipped(rel: str) -> bool:
     return not rel.endswith((".py", ".pyc")) and "__pycache__" not in rel
 
 
+def _unit(rel: str) -> str:
+    """The folder that counts as a whole (``agents/<id>``, ``skills/<id>``); else the file itself."""
+    parts = Path(rel).parts
+    return "/".join(parts[:2]) if parts[0] in ("agents", "skills") and len(parts) > 2 else rel
+
+
+def _persons_folders(folder: Path, wanted: dict[str, str], record: _Record) -> set[str]:
+    """Agents and skills under a shipped name that a person made: a shipped file added to one would change it."""
+    seeded = {_unit(rel) for rel in record.files}
+    return {
+        unit
+        for unit in {_unit(rel) for rel in wanted} - seeded
+        if (folder / unit).is_dir()
+        and any(
+            wanted.get(f"{unit}/{rel}") != digest for rel, digest in hashes.of_tree(folder / unit).items()
+        )
+    }
+
+
 def _place(folder: Path, shipped: Path, rel: str, digest: str, seeded: str | None, done: Seeded) -> None:
     target = folder / rel
     if _has_symlink(folder, rel):
+        done.kept.append(rel)
+        return
+    if any(parent.exists() and not parent.is_dir() for parent in target.parents):
         done.kept.append(rel)
         return
     if target.exists():

@@ -1,0 +1,117 @@
+"""``halo settings get | set | check``."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from core.paths import WorkspacePaths, halo_home
+from core.settings_file import Settings, scalar
+from core.settings_save import UNSET, SettingsRefusedError, save
+from core.settings_schema import SCHEMA, Setting, UnknownSettingError, setting_of
+from workspaces.errors import WorkspaceRefused
+from workspaces.selectors import find
+
+
+class Command(BaseCommand):
+    help = "Read, change and check settings. A secret is never shown."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="get|set|check")
+        get = verbs.add_parser("get", help="one setting, or all, with where each value comes from")
+        get.add_argument("key", nargs="?", metavar="KEY")
+        change = verbs.add_parser("set", help="change a setting; without VALUE it is asked for (secrets)")
+        change.add_argument("key", metavar="KEY")
+        change.add_argument(
+            "value", nargs="?", metavar="VALUE", help="'-' reads one line from standard input"
+        )
+        change.add_argument(
+            "--unset", action="store_true", help="take the key out, so that the default counts"
+        )
+        check = verbs.add_parser("check", help="what in the settings files isn't in force, and why")
+        for verb in (get, change, check):
+            verb.add_argument("-w", "--workspace", metavar="WS", help="with this workspace's own file")
+            verb.add_argument("--json", action="store_true", help="machine-readable output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            workspace = find(options["workspace"]).paths if options["workspace"] else None
+            getattr(self, f"_{options['verb']}")(options, workspace)
+        except (WorkspaceRefused, UnknownSettingError, SettingsRefusedError, OSError) as error:
+            raise CommandError(str(error)) from error
+
+    def _get(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
+        settings = Settings.load(halo_home(), workspace)
+        if options["key"] is None:
+            values = {key: {"value": settings.public(key), "source": settings.source(key)} for key in SCHEMA}
+            lines = [
+                f"{key} = {_spelled(entry['value'])}  ({entry['source']})" for key, entry in values.items()
+            ]
+            self.stdout.write(_json(values) if options["json"] else "\n".join(lines))
+            return
+        value, source = settings.public(options["key"]), settings.source(options["key"])
+        entry = {"key": options["key"], "value": value, "source": source}
+        self.stdout.write(_json(entry) if options["json"] else _spelled(value))
+
+    def _set(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
+        key = options["key"]
+        setting = setting_of(key)
+        if options["unset"]:
+            if options["value"] is not None:
+                raise CommandError("Give a value or --unset, not both.", returncode=2)
+            value: Any = UNSET
+        else:
+            value = _value(setting, _asked(setting, options["value"]))
+        changed = bool(save(halo_home(), {key: value}, workspace=workspace))
+        settings = Settings.load(halo_home(), workspace)
+        if options["json"]:
+            self.stdout.write(_json({"key": key, "value": settings.public(key), "changed": changed}))
+            return
+        note = " It takes effect at the next start." if setting.restart and changed else ""
+        self.stdout.write(f"{key} is {_spelled(settings.public(key))} now.{note}")
+
+    def _check(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
+        faults = Settings.load(halo_home(), workspace).faults
+        if options["json"]:
+            self.stdout.write(_json([fault.to_json() for fault in faults]))
+        else:
+            lines = [f"{fault.severity}: {fault}" for fault in faults]
+            self.stdout.write("\n".join(lines) or "Nothing is wrong.")
+        if any(fault.severity == "fault" for fault in faults):
+            raise CommandError("Something isn't in force; see above.")
+
+
+def _asked(setting: Setting, given: str | None) -> str:
+    """A secret on a command line stays in the shell's history, so it can be typed unseen or piped."""
+    if given == "-" or (given is None and not sys.stdin.isatty()):
+        return sys.stdin.readline().rstrip("\n")
+    if given is None:
+        return getpass.getpass(f"{setting.key}: ") if setting.secret else input(f"{setting.key}: ")
+    return given
+
+
+def _value(setting: Setting, text: str) -> Any:
+    """Text as the setting's type; what doesn't fit is left for ``save`` to refuse in its own words."""
+    if setting.kind in ("text", "choice") or (text.startswith("<<") and text.endswith(">>")):
+        return text
+    value = scalar(text)
+    if setting.kind == "list" and not isinstance(value, list):
+        return [item.strip() for item in text.split(",") if item.strip()]
+    return value
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(value) if value else "(empty)"
+    return str(value) if value != "" else "(empty)"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)

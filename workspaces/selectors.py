@@ -1,0 +1,31 @@
+"""Finding workspaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workspaces.errors import WorkspaceRefused
+from workspaces.models import Workspace
+
+
+def find(text: str) -> Workspace:
+    """The workspace with this number, at this path, or whose folder holds this path.
+
+    Raises WorkspaceRefused.
+    """
+    if text.isascii() and text.isdigit():
+        found = Workspace.objects.filter(pk=int(text[:18])).first()
+        if found is not None:
+            return found
+    try:
+        real = Path(text).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise WorkspaceRefused("unknown_workspace", f"{text[:200]!r} can't be a path: {error}") from error
+    candidates = [str(folder) for folder in (real, *real.parents)]
+    matches = {row.path: row for row in Workspace.objects.filter(path__in=candidates)}
+    nearest = next((matches[path] for path in candidates if path in matches), None)
+    if nearest is None:
+        raise WorkspaceRefused(
+            "unknown_workspace", f"No workspace holds {real}. Add it with: halo workspace add {real}"
+        )
+    return nearest
