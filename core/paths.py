@@ -132,7 +132,11 @@ def inside(folder: Path, text: str) -> Path:
     For reading and showing only: between this check and an open a link can be swapped; tools that act for
     an agent open through ``agents.files``.
     """
-    candidate = (folder / checked_relative(text)).resolve()
+    relative = checked_relative(text)
+    try:
+        candidate = (folder / relative).resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks
+        raise UnsafePathError(f"{text[:200]!r} can't be followed: {error}") from error
     if not candidate.is_relative_to(folder.resolve()):
         raise UnsafePathError(f"{text!r} leads out of {folder} through a symlink.")
     return candidate

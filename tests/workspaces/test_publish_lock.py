@@ -152,9 +152,12 @@ def test_a_lock_file_deleted_under_a_holder_does_not_let_two_in_by_the_old_inode
 ) -> None:
     in_child(lambda ready: load(paths, ready))
     paths.lock_file.unlink()
-    with publish_lock.exclusive(paths, owner=owner(), may_end_holder=never, wait_sec=0.1):
-        with pytest.raises(LockHeld), publish_lock.shared(paths, wait_sec=0.1):
-            pytest.fail("a loader got in beside a publisher")
+    with (
+        publish_lock.exclusive(paths, owner=owner(), may_end_holder=never, wait_sec=0.1),
+        pytest.raises(LockHeld),
+        publish_lock.shared(paths, wait_sec=0.1),
+    ):
+        pytest.fail("a loader got in beside a publisher")
 
 
 def test_a_workspace_without_runs_is_read_without_a_trace(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""``ROLLBACK.json``: what one rollback will do to each file. Once it is written, it is carried out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from core import atomic, clock
+from core.paths import checked_relative
+from evolution.manifest import is_published
+from evolution.rollback_inspection import FileState
+from evolution.swap_steps import is_file_hash
+
+FILE_NAME = "ROLLBACK.json"
+
+Action = Literal["restore", "remove", "skip", "leave"]
+_ACTIONS: tuple[Action, ...] = ("restore", "remove", "skip", "leave")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """``old``: the hash found live at planning, ``new``: the hash wanted; None: no file.
+
+    ``skip``: already as it was. ``leave``: no regular file, or behind a symlink, so out of reach.
+    """
+
+    rel: str
+    action: Action
+    old: str | None
+    new: str | None
+    mode: int
+
+    @classmethod
+    def of(cls, state: FileState, *, backup: str | None, mode: int) -> PlannedFile:
+        wanted = backup if state.kind == "overwrite" else None
+        action: Action = "restore" if wanted is not None else "remove"
+        if state.state == "reverted":
+            action = "skip"
+        elif state.live is not None and not is_file_hash(state.live):
+            action = "leave"
+        return cls(state.rel, action, old=state.live, new=wanted, mode=mode)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    apply_id: str
+    force: bool
+    files: tuple[PlannedFile, ...]
+    created_dirs: tuple[str, ...]
+
+
+def write_plan(rollback_folder: Path, plan: RollbackPlan, *, now: datetime) -> None:
+    """Durable when this returns."""
+    value: dict[str, Any] = {
+        "applyId": plan.apply_id,
+        "plannedAt": clock.stamp(now),
+        "force": plan.force,
+        "files": [asdict(item) for item in plan.files],
+        "createdDirs": list(plan.created_dirs),
+    }
+    atomic.write_json(rollback_folder / FILE_NAME, value)
+    atomic.fsync_folder(rollback_folder.parent)
+
+
+def newest_plan(snapshot_folder: Path) -> tuple[Path, RollbackPlan] | None:
+    """The plan of the latest attempt that got as far as writing one, and that attempt's folder."""
+    folders = [path.parent for path in snapshot_folder.glob(f"rollback-*/{FILE_NAME}")]
+    if not folders:
+        return None
+    folder = max(folders, key=lambda path: int(path.name.removeprefix("rollback-")))
+    value = json.loads((folder / FILE_NAME).read_bytes())
+    files = tuple(_planned(item) for item in value["files"])
+    return folder, RollbackPlan(value["applyId"], value["force"], files, tuple(value["createdDirs"]))
+
+
+def _planned(value: dict[str, Any]) -> PlannedFile:
+    rel = checked_relative(value["rel"])
+    if not is_published(rel):
+        raise ValueError(f"{FILE_NAME} names {rel!r}, which is outside the published surface.")
+    action = next(word for word in _ACTIONS if word == value["action"])
+    return PlannedFile(rel, action, value["old"], value["new"], value["mode"])

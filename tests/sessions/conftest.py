@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.processes import host_name
+from sessions_app.create import create_session
+from sessions_app.models import Session
+from workspaces.models import Workspace
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def workspace(db: None, tmp_path: Path) -> Workspace:
+    root = tmp_path / "workspace"
+    (root / ".halo").mkdir(parents=True)
+    return Workspace.objects.create(path=str(root.resolve()), host=host_name(), created_at=NOW)
+
+
+@pytest.fixture
+def session(workspace: Workspace) -> Session:
+    return create_session(
+        workspace=workspace, agent_id="helper", agent_name="Helper", access_level="full", now=NOW
+    )
