@@ -71,8 +71,8 @@ global or builtin is changed by writing a workspace copy of it to the sandbox; t
 completed for you. Change nothing else: the sandbox must differ from `Base` in the target alone, unless the
 change makes no sense without a second file.
 
-`Skip` (.skip.md): instead of both, when there is nothing to change. Its text is the reason, shown to people; it
-too may end with `## Larger observation`. Whichever of the two files you write last counts."""
+`Skip` (.skip.md): instead of both, when there is nothing to change. Its text is the reason, shown to people;
+it too may end with `## Larger observation`. Whichever of the two files you write last counts."""
 
 
 def material(item: DraftBrief) -> str:

@@ -17,7 +17,7 @@ _SHOWN_CHARS = 20_000
 
 
 def field(label: str, value: str | Path | int) -> str:
-    """One ``Label: value`` line. A line break in a value would start a new line of the brief: it becomes a space."""
+    """One ``Label: value`` line. A line break in a value would start a new line: it becomes a space."""
     return f"{label}: {' '.join(str(value).splitlines())}"
 
 

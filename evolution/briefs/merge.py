@@ -12,7 +12,7 @@ from evolution.briefs.parts import ChangedFile, changes_section, hint_section, l
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """One approved run: its current attempt's ``patch.md``, ``.halo`` folders, changes, and the asker's hint."""
+    """One approved run: its current attempt's ``patch.md``, ``.halo`` folders, changes, its asker's hint."""
 
     run_id: str
     patch: Path

@@ -11,7 +11,7 @@ from evolution.briefs.layout import block, bullets, field, section
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """A prompt file as frozen at enqueue; ``rel`` is below ``.halo``, ``scope``: workspace, global, builtin."""
+    """A prompt file as frozen; ``rel`` is below ``.halo``, ``scope``: workspace, global, builtin."""
 
     rel: str
     scope: str
@@ -29,7 +29,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class FrozenContext:
-    """``evo-context.json`` in typed form. ``path`` is that file; it also holds the assembled system prompt."""
+    """``evo-context.json``, typed. ``path`` is that file, which also holds the assembled system prompt."""
 
     path: Path
     agent_id: str

@@ -18,7 +18,7 @@ from evolution.briefs.parts import (
 
 @dataclass(frozen=True, slots=True)
 class ScoreBrief:
-    """Paths are absolute; ``base`` and ``sandbox`` are the ``.halo`` folders; ``control`` None: none was run."""
+    """Paths are absolute; ``base`` and ``sandbox`` are the ``.halo`` folders; ``control`` None: not run."""
 
     run_id: str
     sample: int
