@@ -58,13 +58,14 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """``text`` is what the model sees; ``interrupted`` marks a call that was cut off."""
+    """``text`` is what the model sees, ``shown`` what people do (longer); ``interrupted``: it was cut off."""
 
     call_id: str
     tool: str
     text: str
     is_error: bool = False
     interrupted: bool = False
+    shown: str = ""
     type: Literal["tool_result"] = "tool_result"
 
 
@@ -88,7 +89,7 @@ class CallDiscarded:
 
 @dataclass(frozen=True, slots=True)
 class SavePoint:
-    """The history has grown: append ``messages`` (whole ones), or ``part``, one more of message ``of``."""
+    """The history has grown: append ``messages`` (whole ones), or ``part`` to message ``of`` (its index)."""
 
     messages: tuple[Message, ...] = ()
     part: dict[str, Any] | None = None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from agents.retries import RetryPolicy
+from agents.view import Mount as Mount
+from agents.view import View as View
 
 if TYPE_CHECKING:
     from agents.events import AgentEvent, Message
@@ -28,30 +31,6 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
-    """``source`` shown at ``path`` (absolute, both). The longest matching ``path`` decides."""
-
-    path: Path
-    source: Path
-    writable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What file tools and sandboxed commands see of the disk. Both read the same mounts.
-
-    ``unrestricted`` (level ``full``): every path of the host; ``mounts`` then only take rights away (the
-    prompt surface stays read-only). ``shell``: host (own process group), sandbox (bubblewrap), none.
-    """
-
-    root: Path
-    mounts: tuple[Mount, ...]
-    unrestricted: bool = False
-    shell: Literal["host", "sandbox", "none"] = "none"
-    working_dir: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """Defaults are those of the settings schema (surface.md)."""
 
@@ -69,6 +48,8 @@ class Turn:
     ``history`` is extended in place by the loop: at every moment it is what the raw log holds. ``emit`` is
     called on the loop's own thread, in order, and must return quickly. ``wants_interrupt`` is asked after
     each tool call: True ends the turn softly so that waiting messages are folded into the next.
+    ``extra_tools`` are plain functions or coroutine functions that bring their own context along.
+    ``secret_env`` names variables that settings declare secret; no command of the turn inherits them.
     """
 
     agent_id: str
@@ -83,6 +64,8 @@ class Turn:
     limits: Limits = field(default_factory=Limits)
     wants_interrupt: Callable[[], bool] = lambda: False
     extra_tools: Sequence[Callable[..., Any]] = ()
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    secret_env: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,199 @@
+"""A conversation as the model sees it: wire-form messages, made and repaired without the model library.
+
+A message is ``{"kind": "request" | "response", "parts": [...]}``; parts are told apart by ``part_kind``
+(``user-prompt``, ``tool-return``, ``text``, ``thinking``, ``tool-call``). Messages are never edited in place:
+a change replaces the dict, so that converted forms and logs can go by identity.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agents.events import Message
+from core import clock
+
+Part = dict[str, Any]
+
+CUT_SHORT = (
+    "This call was cut short and has no result. It may or may not have had its effect: "
+    "check before you repeat it, and do not repeat it blindly."
+)
+IMAGE_REMOVED = "[image removed: the model's provider refused it]"
+PARTIAL_FAILED = "\n\n[this reply was cut off: the model call failed]"
+PARTIAL_ABORTED = "\n\n[this reply was cut off: the turn was stopped]"
+
+
+def user_message(text: str, images: Sequence[tuple[str, bytes]] = ()) -> Message:
+    """A user's message; ``images`` are (media type, bytes) and come before the text."""
+    if not images:
+        return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
+    content: list[Any] = [
+        {"kind": "binary", "media_type": media_type, "data": base64.urlsafe_b64encode(data).decode()}
+        for media_type, data in images
+    ]
+    content.append(text)
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": content}]}
+
+
+def reply_message(parts: Iterable[Part], **fields: Any) -> Message:
+    return {"kind": "response", "parts": list(parts), **fields}
+
+
+def text_part(text: str) -> Part:
+    return {"part_kind": "text", "content": text}
+
+
+def tool_call_part(*, call_id: str, tool: str, arguments: dict[str, Any]) -> Part:
+    return {"part_kind": "tool-call", "tool_name": tool, "args": arguments, "tool_call_id": call_id}
+
+
+def tool_result_part(*, call_id: str, tool: str, text: str, is_error: bool = False) -> Part:
+    return {
+        "part_kind": "tool-return",
+        "tool_name": tool,
+        "content": text,
+        "tool_call_id": call_id,
+        "timestamp": clock.stamp(clock.now()),
+        "outcome": "failed" if is_error else "success",
+    }
+
+
+def with_part(message: Message, part: Part) -> Message:
+    """A copy of ``message`` with one more part."""
+    return {**message, "parts": [*message["parts"], part]}
+
+
+def tool_calls(message: Message) -> list[Part]:
+    if message["kind"] != "response":
+        return []
+    return [part for part in message["parts"] if part["part_kind"] == "tool-call"]
+
+
+def is_tool_result(part: Part) -> bool:
+    kind = part["part_kind"]
+    return kind == "tool-return" or (kind == "retry-prompt" and bool(part.get("tool_name")))
+
+
+def message_text(message: Message) -> str:
+    """The plain text of a message: prompts of a request, text of a response."""
+    pieces: list[str] = []
+    for part in message["parts"]:
+        if part["part_kind"] not in ("user-prompt", "text"):
+            continue
+        content = part["content"]
+        pieces += [content] if isinstance(content, str) else [c for c in content if isinstance(c, str)]
+    return "\n".join(pieces)
+
+
+def repair(history: Sequence[Message]) -> list[Message]:
+    """A history every provider accepts: each call answered right after it, no stray result, nothing empty.
+
+    A call without a result gets one that says it was cut short. Idempotent; a message that needs no repair
+    stays the very same object.
+    """
+    messages = [cleaned for message in history if (cleaned := _without_empty(message)) is not None]
+    repaired: list[Message] = []
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
+        requests: list[Message] = []
+        if message["kind"] == "request":
+            requests.append(message)
+        else:
+            repaired.append(message)
+        while position < len(messages) and messages[position]["kind"] == "request":
+            requests.append(messages[position])
+            position += 1
+        repaired += _answered(tool_calls(message), requests)
+    return repaired
+
+
+def is_sound(history: Sequence[Message]) -> bool:
+    repaired = repair(history)
+    return len(repaired) == len(history) and all(a is b for a, b in zip(repaired, history, strict=True))
+
+
+def without_images(history: Sequence[Message]) -> list[Message]:
+    """The history with every image replaced by a line of text; untouched messages stay the same objects."""
+    return [_message_without_images(message) for message in history]
+
+
+def has_images(history: Sequence[Message]) -> bool:
+    return any(_message_without_images(message) is not message for message in history)
+
+
+def _without_empty(message: Message) -> Message | None:
+    parts = [part for part in message["parts"] if not _is_empty(part)]
+    if not parts:
+        return None
+    return message if len(parts) == len(message["parts"]) else {**message, "parts": parts}
+
+
+def _is_empty(part: Part) -> bool:
+    kind = part["part_kind"]
+    if kind in ("text", "user-prompt"):
+        return not part.get("content")
+    if kind == "thinking":
+        return not part.get("content") and not part.get("signature") and not part.get("provider_details")
+    return False
+
+
+def _answered(calls: list[Part], requests: list[Message]) -> list[Message]:
+    """``requests`` (all between two replies) so that exactly ``calls`` are answered, first of all."""
+    wanted = {call["tool_call_id"]: call for call in calls}
+    results: dict[str, Part] = {}
+    for request in requests:
+        for part in request["parts"]:
+            call_id = part.get("tool_call_id")
+            if is_tool_result(part) and call_id in wanted and call_id not in results:
+                results[call_id] = part
+    missing = [
+        tool_result_part(call_id=call_id, tool=call["tool_name"], text=CUT_SHORT, is_error=True)
+        for call_id, call in wanted.items()
+        if call_id not in results
+    ]
+    answers = [*results.values(), *missing]
+    if not answers:
+        return [kept for request in requests if (kept := _only(request, [])) is not None]
+    if not requests or not any(is_tool_result(part) for part in requests[0]["parts"]):
+        requests = [{"kind": "request", "parts": answers}, *requests]
+    first = _only(requests[0], answers)
+    rest = [_only(request, []) for request in requests[1:]]
+    return [request for request in (first, *rest) if request is not None]
+
+
+def _only(request: Message, answers: list[Part]) -> Message | None:
+    """``request`` with exactly ``answers`` as its results, in front of whatever else it holds."""
+    parts = [*answers, *(part for part in request["parts"] if not is_tool_result(part))]
+    if not parts:
+        return None
+    same = len(parts) == len(request["parts"]) and all(
+        a is b for a, b in zip(parts, request["parts"], strict=True)
+    )
+    return request if same else {**request, "parts": parts}
+
+
+def _message_without_images(message: Message) -> Message:
+    parts = [_part_without_images(part) for part in message["parts"]]
+    changed = any(a is not b for a, b in zip(parts, message["parts"], strict=True))
+    return {**message, "parts": parts} if changed else message
+
+
+def _part_without_images(part: Part) -> Part:
+    content = part.get("content")
+    if isinstance(content, dict) and _is_image(content):
+        return {**part, "content": IMAGE_REMOVED}
+    if not isinstance(content, list) or not any(_is_image(item) for item in content):
+        return part
+    return {**part, "content": [IMAGE_REMOVED if _is_image(item) else item for item in content]}
+
+
+def _is_image(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    if item.get("kind") == "image-url":
+        return True
+    return item.get("kind") == "binary" and str(item.get("media_type", "")).startswith("image/")

@@ -1,0 +1,196 @@
+"""One turn: ask the model, run its tool calls, ask again, until it answers, fails or is stopped.
+
+The director. It knows the order of things and the table "Errors and retries"; the call itself is in
+``model_call``, running tools in ``tool_run``, what a failure is in ``providers.failures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents import history as wire
+from agents.abort import Aborted, AbortToken
+from agents.compaction import compact_locally
+from agents.errors import CallFailed, TurnFailed
+from agents.events import (
+    AgentDone,
+    AgentStart,
+    CallDiscarded,
+    Complete,
+    HistoryReplaced,
+    Message,
+    SavePoint,
+    SystemNote,
+    TurnError,
+    Usage,
+)
+from agents.model_call import ModelCaller
+from agents.tool_run import END_AT, ToolRunner
+from agents.tools.registry import definitions, offered_tools
+from agents.turn import Turn, TurnOutcome
+
+
+async def run_turn(turn: Turn, *, abort: AbortToken) -> TurnOutcome:
+    """Work off the message that ends ``turn.history``. Every failure is an outcome, never an exception.
+
+    The first event is ``agent_start``, the last ``complete``; in between, ``turn.history`` and the
+    save points agree at every moment.
+    """
+    return await _TurnLoop(turn, abort).run()
+
+
+class _TurnLoop:
+    def __init__(self, turn: Turn, abort: AbortToken) -> None:
+        self._turn = turn
+        self._abort = abort
+        self._calls = 0
+        self._used = Usage(0, 0)
+
+    async def run(self) -> TurnOutcome:
+        turn = self._turn
+        turn.emit(AgentStart(turn.agent_id))
+        try:
+            outcome = await self._work()
+        except Aborted:
+            self._replace_history(wire.repair(turn.history), "repaired after an abort")
+            outcome = TurnOutcome("aborted", "")
+        except TurnFailed as error:
+            turn.emit(TurnError(error.code, error.text))
+            outcome = TurnOutcome("failed", "", error.text)
+        turn.emit(AgentDone(turn.agent_id))
+        turn.emit(Complete(outcome.status, outcome.text, self._calls, self._used))
+        return outcome
+
+    async def _work(self) -> TurnOutcome:
+        turn = self._turn
+        self._replace_history(wire.repair(turn.history), "repaired")
+        tools = offered_tools(names=turn.tools, access=turn.access, view=turn.view, extra=turn.extra_tools)
+        caller = ModelCaller(turn, definitions(tools))
+        runner = ToolRunner(turn, tools, self._abort)
+        async with caller.model:
+            while True:
+                reply = await self._reply(caller)
+                calls = wire.tool_calls(reply)
+                if not calls:
+                    return TurnOutcome("completed", wire.message_text(reply))
+                if await runner.run(calls, number=self._calls):
+                    return TurnOutcome("interrupted", "")
+                if runner.is_stuck:
+                    raise TurnFailed(
+                        "repeated_call",
+                        f"The agent made the same tool call {END_AT} times in a row; stopped.",
+                    )
+
+    async def _reply(self, caller: ModelCaller) -> Message:
+        """One finished model call, retried as the table says; saved."""
+        retries = _Retries(self._turn, self._abort)
+        while True:
+            if self._calls >= self._turn.limits.max_model_calls:
+                raise TurnFailed(
+                    "model_calls_spent",
+                    f"Stopped after {self._calls} model calls in one turn "
+                    "(setting general.session.max_model_calls). Send a message to go on.",
+                )
+            self._calls += 1
+            try:
+                reply = await self._abort.guard(caller.call(self._calls))
+            except Aborted:
+                self._keep_partial(caller.partial_text, wire.PARTIAL_ABORTED)
+                raise
+            except CallFailed as failure:
+                replacement = retries.mend(failure)
+                if replacement is None and not retries.may_wait(failure):
+                    self._keep_partial(caller.partial_text, wire.PARTIAL_FAILED)
+                    raise TurnFailed(
+                        f"model_{failure.kind}", _given_up(self._turn, failure, retries)
+                    ) from failure
+                if caller.has_streamed:
+                    self._turn.emit(CallDiscarded(self._calls, failure.words))
+                if replacement is None:
+                    await retries.wait(failure)
+                else:
+                    self._replace_history(*replacement)
+                continue
+            self._save_reply(reply)
+            return reply
+
+    def _save_reply(self, reply: Message) -> None:
+        if reply["parts"]:
+            self._turn.history.append(reply)
+            self._turn.emit(SavePoint(messages=(reply,)))
+        usage = reply.get("usage", {})
+        spent = Usage(
+            usage.get("input_tokens", 0),
+            usage.get("output_tokens", 0),
+            usage.get("cache_read_tokens", 0),
+            usage.get("cache_write_tokens", 0),
+        )
+        self._used = Usage(
+            self._used.input_tokens + spent.input_tokens,
+            self._used.output_tokens + spent.output_tokens,
+            self._used.cache_read_tokens + spent.cache_read_tokens,
+            self._used.cache_write_tokens + spent.cache_write_tokens,
+        )
+        self._turn.emit(spent)
+
+    def _keep_partial(self, text: str, marker: str) -> None:
+        if text:
+            message = wire.reply_message([wire.text_part(text + marker)])
+            self._turn.history.append(message)
+            self._turn.emit(SavePoint(messages=(message,)))
+
+    def _replace_history(self, messages: Sequence[Message], reason: str) -> None:
+        """Tell of a changed history; one that stayed the same is no event."""
+        history = self._turn.history
+        if len(messages) == len(history) and all(a is b for a, b in zip(messages, history, strict=True)):
+            return
+        history[:] = messages
+        self._turn.emit(HistoryReplaced(tuple(messages), reason))
+
+
+class _Retries:
+    """What has been tried for one model call."""
+
+    def __init__(self, turn: Turn, abort: AbortToken) -> None:
+        self._turn = turn
+        self._abort = abort
+        self._failures = 0
+        self._mended: set[str] = set()
+
+    @property
+    def tries(self) -> int:
+        return self._failures + 1
+
+    def mend(self, failure: CallFailed) -> tuple[list[Message], str] | None:
+        """A history that may pass where this one failed, and why; None: nothing (more) to mend."""
+        history = self._turn.history
+        if failure.kind == "context":
+            compacted = compact_locally(history)
+            return None if compacted is None else (compacted, "compacted: the context was too long")
+        if failure.kind in self._mended:
+            return None
+        self._mended.add(failure.kind)
+        if failure.kind == "unpaired":
+            return wire.repair(history), "repaired"
+        if failure.kind == "image" and wire.has_images(history):
+            return wire.without_images(history), "images removed: the provider refused one"
+        return None
+
+    def may_wait(self, failure: CallFailed) -> bool:
+        return failure.kind in ("overload", "connection") and self.tries < self._turn.retries.tries
+
+    async def wait(self, failure: CallFailed) -> None:
+        self._failures += 1
+        delay = self._turn.retries.delay(failure, self._failures)
+        self._turn.emit(
+            SystemNote(
+                f"{failure.words} Trying again in {delay:.0f} s ({self.tries} of {self._turn.retries.tries})."
+            )
+        )
+        await self._abort.sleep(delay)
+
+
+def _given_up(turn: Turn, failure: CallFailed, retries: _Retries) -> str:
+    model = f"{turn.model.provider} {turn.model.id}".strip()
+    tried = f" after {retries.tries} tries" if retries.tries > 1 else ""
+    return f"Agent {turn.agent_id}: the model call to {model} failed{tried}: {failure.words}"

@@ -1,0 +1,76 @@
+"""Between wire-form messages and the model library's objects, converting each message once.
+
+The cache goes by the identity of the dict (history never edits one in place), so that a call over a long
+history converts only what is new: well under a millisecond for 200 messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agents.events import Message
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+
+_KEPT_OF_REPLY = ("usage", "model_name", "timestamp", "provider_name", "provider_details", "finish_reason")
+
+
+class Codec:
+    def __init__(self) -> None:
+        self._converted: dict[int, tuple[Message, ModelMessage]] = {}
+
+    def objects(self, history: Sequence[Message]) -> list[ModelMessage]:
+        """The history as library objects, the very same ones as at the call before."""
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+        known = self._converted
+        new = [message for message in history if id(message) not in known]
+        for message, converted in zip(new, ModelMessagesTypeAdapter.validate_python(new), strict=True):
+            known[id(message)] = (message, converted)
+        if len(known) > 2 * len(history) + 16:
+            self._converted = {id(message): known[id(message)] for message in history}
+        return [known[id(message)][1] for message in history]
+
+
+def reply_to_wire(reply: ModelResponse) -> Message:
+    """A reply as the raw log keeps it: null and empty fields left out, tool arguments as an object."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    whole: Message = ModelMessagesTypeAdapter.dump_python([reply], mode="json")[0]
+    message: Message = {"kind": "response", "parts": [_part(part) for part in whole["parts"]]}
+    for name in _KEPT_OF_REPLY:
+        if whole.get(name):
+            message[name] = _without_nothing(whole[name])
+    return message
+
+
+def arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
+    """A call's arguments as an object; None when the model wrote something that isn't one."""
+    arguments = part.get("args")
+    if arguments in (None, ""):
+        return {}
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = _without_nothing(part)
+    if part["part_kind"] in ("text", "thinking"):
+        kept.setdefault("content", "")
+    if part["part_kind"] == "tool-call":
+        arguments = arguments_of(part)
+        kept["args"] = {"unreadable": str(part.get("args"))} if arguments is None else arguments
+    return kept
+
+
+def _without_nothing(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if item not in (None, "", {}, [], 0)}

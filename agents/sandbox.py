@@ -1,0 +1,122 @@
+"""A view as a bubblewrap command line: an allow-list of the host, the mounts, own namespaces, no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from agents.environment import sandbox_environment
+from agents.view import Mount, View
+
+ETC = (
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates.conf",
+    "debian_version",
+    "group",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "profile",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+)
+NAMESPACES = (
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+    "--hostname",
+    "sandbox",
+)
+HOW_TO_GET_IT = "Install bubblewrap (Debian, Ubuntu: apt install bubblewrap) or use a session at level full."
+
+
+@lru_cache(maxsize=1)
+def why_unavailable() -> str:
+    """Empty when commands can be sandboxed here; else one sentence for people. Tried once per process."""
+    if not sys.platform.startswith("linux"):
+        return "Sandboxed commands are supported on Linux only."
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap is not installed."
+    tried = subprocess.run(
+        [program, *NAMESPACES, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"],
+        env=sandbox_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if tried.returncode == 0:
+        return ""
+    return f"bubblewrap does not work here: {tried.stderr.strip().removeprefix('bwrap: ')}"
+
+
+def wrapped(view: View, arguments: list[str], *, folder: Path) -> list[str]:
+    """``arguments`` as they run inside ``view``; the caller has asked ``why_unavailable``."""
+    program = shutil.which("bwrap") or "bwrap"
+    return [program, *NAMESPACES, *_system(), *_mounts(view), "--chdir", str(folder), "--", *arguments]
+
+
+def _system() -> list[str]:
+    options = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/") / name
+        if path.is_symlink():
+            options += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            options += ["--ro-bind", str(path), str(path)]
+    for name in ETC:
+        path = Path("/etc") / name
+        if path.exists():
+            options += ["--ro-bind", str(path.resolve()), str(path)]
+    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
+    for prefix in sorted({Path(sys.prefix), Path(sys.base_prefix)}):
+        if not prefix.is_relative_to("/usr") and prefix != Path("/"):
+            options += ["--ro-bind", str(prefix), str(prefix)]
+    return options
+
+
+def _mounts(view: View) -> list[str]:
+    """Outer before inner, so that an inner one lies on top; a hidden path is covered at its own depth."""
+    found: list[tuple[int, list[str]]] = []
+    for mount in view.mounts:
+        if _can_be_bound(view, mount):
+            option = "--bind" if mount.writable else "--ro-bind"
+            found.append((len(mount.path.parts), [option, str(mount.source), str(mount.path)]))
+    for path in view.hidden:
+        if view.mount_of(path) is not None and os.path.lexists(path):
+            cover = ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
+            found.append((len(path.parts), cover))
+    found.sort(key=lambda pair: pair[0])
+    return [option for _, options in found for option in options]
+
+
+def _can_be_bound(view: View, mount: Mount) -> bool:
+    """Whether the source is there itself (a symlink would show its target) and so is the name to cover.
+
+    bubblewrap makes absent names; inside a writable mount that would leave an empty file in the workspace.
+    """
+    if mount.source.is_symlink() or not mount.source.exists():
+        return False
+    outer = View(view.root, tuple(other for other in view.mounts if other.path in mount.path.parents))
+    around = outer.mount_of(mount.path)
+    if around is None or any(hidden in mount.path.parents for hidden in view.hidden):
+        return True
+    covered = around.source / mount.path.relative_to(around.path)
+    return covered.exists() and not covered.is_symlink() and covered.is_dir() == mount.source.is_dir()

@@ -1,0 +1,30 @@
+"""What a tool is handed besides its arguments. Light: linked machines run the same tools, on Python 3.9."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agents.view import View
+
+
+class ToolError(Exception):
+    """What the model is told instead of a result."""
+
+
+@dataclass(frozen=True)
+class ToolLimits:
+    result_chars: int = 8_000
+    shell_timeout_sec: int = 120
+    shell_output_bytes: int = 5_242_880
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """``on_abort`` calls back at the turn's abort and returns what takes the callback off again."""
+
+    view: View
+    limits: ToolLimits = field(default_factory=ToolLimits)
+    is_aborted: Callable[[], bool] = lambda: False
+    on_abort: Callable[[Callable[[], None]], Callable[[], None]] = lambda _callback: lambda: None
+    secret_env: frozenset[str] = frozenset()

@@ -1,0 +1,114 @@
+"""Searching the content of files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents import files, shell
+from agents.tools.context import ToolContext, ToolError
+from agents.tools.glob import compiled
+from agents.tools.tree import SKIPPED, Entry, entries
+
+MATCHES_AT_MOST = 500
+LINE_CHARS = 300
+FILE_BYTES = 20 * 1024 * 1024
+
+
+def grep(
+    context: ToolContext, pattern: str, path: str = ".", include: str = "", ignore_case: bool = False
+) -> str:
+    """Search the content of text files for a regular expression; one line per match: file:line:text.
+
+    Args:
+        pattern: The regular expression.
+        path: The file or folder to search, absolute or relative to the working directory.
+        include: Search only files whose name matches this glob, such as *.py.
+        ignore_case: Take upper and lower case for the same.
+    """
+    with files.walk(context.view, path) as place:
+        if not place.exists:
+            raise ToolError(f"{path} does not exist.")
+        where = place.path
+        program = shell.ripgrep(context.view)
+        if program:
+            found = _by_ripgrep(context, program, where, pattern, include, ignore_case)
+        else:
+            found = list(_by_hand(context, place, pattern, include, ignore_case))
+    if not found:
+        return f"[nothing in {path} matches {pattern}]"
+    lines = found[:MATCHES_AT_MOST]
+    if len(found) > MATCHES_AT_MOST:
+        lines.append(f"[only the first {MATCHES_AT_MOST} matches are shown; narrow the pattern or the path]")
+    return "\n".join(lines)
+
+
+def _by_ripgrep(
+    context: ToolContext, program: str, where: Path, pattern: str, include: str, ignore_case: bool
+) -> list[str]:
+    arguments = [program, "--no-config", "--no-heading", "--with-filename", "--line-number", "--color=never"]
+    arguments += [
+        "--no-ignore",
+        "--hidden",
+        "--sort=path",
+        f"--max-columns={LINE_CHARS}",
+        "--max-columns-preview",
+    ]
+    arguments += ["--max-filesize=20M", *(f"--glob=!{name}" for name in sorted(SKIPPED))]
+    arguments += [f"--glob={include}"] if include else []
+    arguments += ["--ignore-case"] if ignore_case else []
+    folder = where if where.is_dir() else where.parent
+    target = "." if folder == where else where.name
+    outcome = shell.run(context, [*arguments, "--regexp", pattern, "--", target], folder=folder)
+    if outcome.exit_code == 2 and not outcome.text.startswith("./"):
+        raise ToolError(f"The search failed: {outcome.text.strip()[:500]}")
+    return [line[2:] if line.startswith("./") else line for line in outcome.text.split("\n") if line]
+
+
+def _by_hand(
+    context: ToolContext, place: files.Place, pattern: str, include: str, ignore_case: bool
+) -> Iterator[str]:
+    try:
+        wanted = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    except re.error as error:
+        raise ToolError(f"{pattern!r} is not a valid regular expression: {error}.") from None
+    names = compiled(include) if include else None
+    count = 0
+    for name, descriptor in _text_files(context, place):
+        with os.fdopen(descriptor, "rb") as stream:
+            if names and not names.fullmatch(name):
+                continue
+            content = stream.read(FILE_BYTES)
+        if b"\0" in content[:8192]:
+            continue
+        for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
+            if wanted.search(line):
+                yield f"{name}:{number}:{line[:LINE_CHARS]}"
+                count += 1
+                if count > MATCHES_AT_MOST:
+                    return
+
+
+def _text_files(context: ToolContext, place: files.Place) -> Iterator[tuple[str, int]]:
+    """Names and open descriptors of the regular files at or below ``place``."""
+    try:
+        folder = files.open_folder(place)
+    except ToolError:
+        yield place.path.name, files.open_for_reading(place)
+        return
+    try:
+        for entry in entries(context, folder, place.path, deep=True):
+            descriptor = _opened(entry) if entry.is_file else None
+            if descriptor is not None:
+                yield entry.relative, descriptor
+    finally:
+        os.close(folder)
+
+
+def _opened(entry: Entry) -> int | None:
+    try:
+        return entry.open()
+    except OSError:
+        return None
