@@ -55,8 +55,9 @@ class _TurnLoop:
             self._replace_history(wire.repair(turn.history), "repaired after an abort")
             outcome = TurnOutcome("aborted", "")
         except TurnFailed as error:
-            turn.emit(TurnError(error.code, error.text))
-            outcome = TurnOutcome("failed", "", error.text)
+            text = f"Agent {turn.agent_id}: {error.text}"
+            turn.emit(TurnError(error.code, text))
+            outcome = TurnOutcome("failed", "", text)
         turn.emit(AgentDone(turn.agent_id))
         turn.emit(Complete(outcome.status, outcome.text, self._calls, self._used))
         return outcome
@@ -78,7 +79,7 @@ class _TurnLoop:
                 if runner.is_stuck:
                     raise TurnFailed(
                         "repeated_call",
-                        f"The agent made the same tool call {END_AT} times in a row; stopped.",
+                        f"Stopped after the same tool call {END_AT} times in a row.",
                     )
 
     async def _reply(self, caller: ModelCaller) -> Message:
@@ -193,4 +194,4 @@ class _Retries:
 def _given_up(turn: Turn, failure: CallFailed, retries: _Retries) -> str:
     model = f"{turn.model.provider} {turn.model.id}".strip()
     tried = f" after {retries.tries} tries" if retries.tries > 1 else ""
-    return f"Agent {turn.agent_id}: the model call to {model} failed{tried}: {failure.words}"
+    return f"The model call to {model} failed{tried}: {failure.words}"

@@ -15,6 +15,7 @@ from agents.events import Message
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
+UNREADABLE = "arguments_that_were_not_json"
 _KEPT_OF_REPLY = ("usage", "model_name", "timestamp", "provider_name", "provider_details", "finish_reason")
 
 
@@ -52,6 +53,8 @@ def arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
     arguments = part.get("args")
     if arguments in (None, ""):
         return {}
+    if isinstance(arguments, dict):
+        return None if UNREADABLE in arguments else arguments
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -66,7 +69,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
         kept.setdefault("content", "")
     if part["part_kind"] == "tool-call":
         arguments = arguments_of(part)
-        kept["args"] = {"unreadable": str(part.get("args"))} if arguments is None else arguments
+        kept["args"] = {UNREADABLE: str(part.get("args"))} if arguments is None else arguments
     return kept
 
 

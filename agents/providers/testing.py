@@ -34,7 +34,7 @@ def text(*pieces: str, finish: str | None = "stop", usage: tuple[int, int] = (10
         handler.start_stream()
         for piece in pieces:
             handler.chunk({"content": piece})
-        handler.finish(finish, usage)
+        handler.end_reply(finish, usage)
 
     return step
 
@@ -44,7 +44,7 @@ def thinking(thought: str, answer: str) -> Step:
         handler.start_stream()
         handler.chunk({"reasoning_content": thought})
         handler.chunk({"content": answer})
-        handler.finish("stop", (10, 5))
+        handler.end_reply("stop", (10, 5))
 
     return step
 
@@ -64,7 +64,7 @@ def tool_calls(*calls: tuple[str, dict[str, Any] | str], before: str = "", ids: 
             for start in range(0, len(written), 20):
                 piece = {"index": index, "function": {"arguments": written[start : start + 20]}}
                 handler.chunk({"tool_calls": [piece]})
-        handler.finish("tool_calls", (10, 5))
+        handler.end_reply("tool_calls", (10, 5))
 
     return step
 
@@ -119,20 +119,18 @@ def hang(*pieces: str) -> Step:
         handler.start_stream()
         for piece in pieces:
             handler.chunk({"content": piece})
-        handler.scripted.hanging.set()
         handler.wait_for_the_end()
 
     return step
 
 
 class ScriptedServer:
-    """``requests`` are the parsed bodies in order; ``hanging`` is set while a ``hang`` step waits."""
+    """``requests`` are the parsed bodies, in order."""
 
     def __init__(self, script: Sequence[Step]) -> None:
         self._script = list(script)
         self._lock = threading.Lock()
         self.requests: list[dict[str, Any]] = []
-        self.hanging = threading.Event()
         self.closing = threading.Event()
         handler = type("Handler", (_Handler,), {"scripted": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -208,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
         choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}
         self.event({**self._envelope(), "choices": [choice]})
 
-    def finish(self, reason: str | None, usage: tuple[int, int]) -> None:
+    def end_reply(self, reason: str | None, usage: tuple[int, int]) -> None:
         self.chunk({}, finish=reason)
         spent = {
             "prompt_tokens": usage[0],

@@ -143,7 +143,7 @@ async def test_a_long_result_is_cut_for_the_model_and_longer_for_people(play: Pl
 async def test_an_abort_in_the_stream_ends_at_once_and_keeps_the_partial_text(play: Play) -> None:
     with ScriptedServer([hang("Once upon")]) as server:
         played = play(server.endpoint)
-        threading.Thread(target=lambda: (server.hanging.wait(10), played.abort.abort())).start()
+        played.watchers.append(lambda event: event.type == "stream_delta" and played.abort.abort())
         outcome = await played.run()
     assert outcome.status == "aborted"
     assert not played.of_type("error")
@@ -178,9 +178,7 @@ async def test_an_abort_before_the_turn_calls_no_model(play: Play) -> None:
     assert server.count == 0
 
 
-async def test_a_soft_interrupt_ends_after_the_current_call(
-    play: Play, place: Place
-) -> None:
+async def test_a_soft_interrupt_ends_after_the_current_call(play: Play, place: Place) -> None:
     calls = tool_calls(
         ("file_write", {"path": "first", "content": "1"}), ("file_write", {"path": "second", "content": "2"})
     )
