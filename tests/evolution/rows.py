@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth.models import User
+import pytest
+from django.contrib.auth.models import Permission, User
 
+from core.db.models import Event
 from core.ids import new_row_id
 from core.processes import host_name
 from evolution import transitions
 from evolution.claim import Claim, RunSeen
+from evolution.errors import Refused
 from evolution.models import EvolutionApply, EvolutionRun
 from workspaces.models import Workspace
 
@@ -67,6 +71,11 @@ class Rows:
         transitions.await_review(claim, score=SCORE, auto_reason="level", has_observation=False, now=self.now)
         return fresh(run)
 
+    def failed(self, **values: Any) -> EvolutionRun:
+        run, claim = self.claimed(**values)
+        transitions.fail_run(claim, reason="provider down", now=self.now)
+        return fresh(run)
+
     def approved(self, runs: Sequence[EvolutionRun] | None = None) -> EvolutionApply:
         """A reviewer's pending apply."""
         runs = [self.in_review()] if runs is None else runs
@@ -97,8 +106,13 @@ class Rows:
         claim = transitions.checkpoint(claim, now=self.now)
         return fresh(apply), claim
 
-    def applied(self) -> EvolutionApply:
-        apply, claim = self.syncing()
+    def failed_apply(self, apply: EvolutionApply | None = None) -> EvolutionApply:
+        apply, claim = self.running_apply(apply)
+        transitions.fail_apply(claim, reason="drift:INSTRUCTIONS.md", now=self.now)
+        return fresh(apply)
+
+    def applied(self, apply: EvolutionApply | None = None) -> EvolutionApply:
+        apply, claim = self.syncing(apply)
         transitions.finish_apply(claim, now=self.now)
         return fresh(apply)
 
@@ -113,6 +127,37 @@ class Rows:
             now=self.now,
         )
         return fresh(apply), claim
+
+
+def make_user(name: str, *permissions: str) -> User:
+    """``permissions`` are codenames of ``workspaces``."""
+    user, _ = User.objects.get_or_create(username=name)
+    user.user_permissions.set(
+        Permission.objects.filter(content_type__app_label="workspaces", codename__in=permissions)
+    )
+    return User.objects.get(pk=user.pk)  # without the cache of what it might do before
+
+
+def facts() -> list[tuple[Any, ...]]:
+    """Everything a refusal must leave as it was."""
+    runs = EvolutionRun.objects.order_by("pk").values_list(
+        "pk", "status", "attempts", "attempts_base", "current_apply_id", "user_hint", "decided_by_id"
+    )
+    applies = EvolutionApply.objects.order_by("pk").values_list(
+        "pk", "status", "attempts", "needs_person", "rolled_back_by_id"
+    )
+    return [*runs, *applies, (Event.objects.count(),)]
+
+
+@contextmanager
+def refused(code: str) -> Iterator[None]:
+    """Refused with this code and a text, and nothing is changed."""
+    before = facts()
+    with pytest.raises(Refused) as caught:
+        yield
+    assert caught.value.code == code
+    assert str(caught.value)
+    assert facts() == before
 
 
 def fresh(row: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Evolution in a terminal: who acts, what is shown, how progress is followed."""

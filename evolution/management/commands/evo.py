@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evolution.console.verbs import VERBS
+from evolution.errors import Refused
+
+
+class Command(BaseCommand):
+    help = (
+        "Evolution: what was proposed, what the evidence says, and what people decided. Ids are run-... and "
+        "apply-..., shortened as long as they are unique. Deciding needs --as USER with the permission."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        for name, verb in VERBS.items():
+            sub = verbs.add_parser(name, help=verb.help, description=verb.help)
+            sub.add_argument("--json", action="store_true", help="machine-readable output")
+            if verb.decides:
+                sub.add_argument("--as", dest="as_user", metavar="USER", required=True, help="who decides")
+            verb.arguments(sub)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            answer = VERBS[options["verb"]].run(options)
+        except Refused as refused:
+            if options["json"]:
+                self.stdout.write(
+                    json.dumps({"error": refused.code, "message": str(refused), **refused.details})
+                )
+            raise CommandError(str(refused)) from refused
+        if options["json"]:
+            self.stdout.write(json.dumps(answer.value, ensure_ascii=False, indent=1))
+        else:
+            self.stdout.write("\n".join(answer.lines))
+        if not answer.ok:
+            sys.exit(1)
