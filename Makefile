@@ -2,7 +2,7 @@
 HALO = .venv/bin/halo
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-tools soak check fmt bench clean
+.PHONY: help demo up test test-tools soak check docs fmt bench clean
 
 help:
 	@echo 'make demo    watch a conversation become a reviewed, published prompt change'
@@ -11,6 +11,7 @@ help:
 	@echo 'make soak    the longer state-machine, kill and race runs'
 	@echo 'make check   ruff, mypy, import contracts, migrations, deployment checks'
 	@echo 'make bench   measure, print the table, write bench/RESULTS.md'
+	@echo 'make docs    write docs/settings.md from the schema'
 	@echo 'make fmt     format and mend what ruff can mend'
 
 .venv/installed-run: pyproject.toml scripts/setup
@@ -36,6 +37,9 @@ soak: test-tools
 
 check: .venv/installed-dev
 	@scripts/check
+
+docs: .venv/installed-dev
+	@.venv/bin/python -m core.settings_docs > docs/settings.md
 
 fmt: .venv/installed-dev
 	@.venv/bin/ruff check --fix .
