@@ -7,8 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from tests.postgres import postgres_folder
+
+# A loaded machine makes no test fail: time says nothing about what a property promises.
+hypothesis_settings.register_profile("halo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("halo")
 
 IN_CI = os.environ.get("CI") == "true"
 

@@ -39,7 +39,7 @@ class Fields:
         if value is None and not required:
             return default
         if not isinstance(value, str) or (required and not value.strip()):
-            self._fault(key, value, "text" if value is not None else "text; it is required")
+            self._fault(key, value, "text; it is required" if required else "text")
             return default
         return value
 
