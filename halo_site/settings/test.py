@@ -12,3 +12,7 @@ from halo_site.settings.web import *  # noqa: F403 - the environment has to be s
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EVOLUTION_TICK_ON_COMMIT = False
+
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":  # noqa: F405 - from the web settings
+    # A file, as in life: in a shared in-memory database threads lock each other's tables at once, WAL or not.
+    DATABASES["default"]["TEST"] = {"NAME": os.path.join(os.environ["HALO_HOME"], "test.sqlite3")}  # noqa: F405, PTH118

@@ -7,7 +7,7 @@ take a record out of either. Rows and messages find each other by the row ids th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sessions_app.logs import records as make
@@ -60,23 +60,21 @@ def _piece_text(piece: Any) -> str:
     return ""
 
 
-def row_of(message: Message, row_id: str, results: Mapping[str, dict[str, Any]]) -> Row | None:
-    """The row that shows ``message``; None for a message that has none (tool results)."""
+def rows_of(message: Message, row_ids: Sequence[str], results: Mapping[str, dict[str, Any]]) -> list[Row]:
+    """The rows that show ``message``: one for a reply, one for each user text; none for tool results."""
     if message.get("kind") == "response":
-        return make.assistant_row(
-            row_id=row_id,
-            at=str(message.get("timestamp", "")),
-            blocks=[block for part in message["parts"] if (block := _block(part, results))],
-        )
-    for part in message["parts"]:
-        if part.get("part_kind") == "user-prompt":
-            text = plain_text(part.get("content"))
-            found = _STAMP.match(text)
-            stamp = found.group(1) if found else ""
-            return make.user_row(
-                row_id=row_id, at=stamp, stamp=stamp, text=text[found.end() :] if found else text
-            )
-    return None
+        blocks = [block for part in message["parts"] if (block := _block(part, results))]
+        at = str(message.get("timestamp", ""))
+        return [make.assistant_row(row_id=row_id, at=at, blocks=blocks) for row_id in row_ids[:1]]
+    prompts = [part for part in message["parts"] if part.get("part_kind") == "user-prompt"]
+    return [_user_row(part, row_id) for part, row_id in zip(prompts, row_ids, strict=False)]
+
+
+def _user_row(part: dict[str, Any], row_id: str) -> Row:
+    text = plain_text(part.get("content"))
+    found = _STAMP.match(text)
+    stamp = found.group(1) if found else ""
+    return make.user_row(row_id=row_id, at=stamp, stamp=stamp, text=text[found.end() :] if found else text)
 
 
 def _block(part: dict[str, Any], results: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
@@ -127,13 +125,10 @@ def _restore(
     first = 0 if ui.first_seq <= 1 or True not in known else known.index(True)
     done: set[str] = set()
     for index in range(first, len(raw.messages)):
-        for row_id in raw.rows[index]:
-            if row_id in shown or row_id in done:
+        for row in rows_of(raw.messages[index], raw.rows[index], results):
+            if row["id"] in shown or row["id"] in done:
                 continue
-            row = row_of(raw.messages[index], row_id, results)
-            if row is None:
-                continue
-            done.add(row_id)
+            done.add(row["id"])
             record = make.add({**row, "restored": True})
             following = _next_shown(raw, index + 1, shown)
             yield {**record, "before": following} if following else record

@@ -18,7 +18,14 @@ from sessions_app.logs.lines import Scan, scan
 
 
 class LeaseLostError(Exception):
-    """Another process holds the session now; what this one still wanted to write was not folded in."""
+    """Another process holds the session now; what this one still wanted to write was not folded in.
+
+    ``epoch``: the highest one found in the log, 0 when only the clock said so.
+    """
+
+    def __init__(self, text: str, *, epoch: int = 0) -> None:
+        super().__init__(text)
+        self.epoch = epoch
 
 
 class ForeignChangeError(Exception):

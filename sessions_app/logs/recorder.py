@@ -40,7 +40,7 @@ class TurnRecorder:
         self.log = log
         self.history = history
         self.rows: list[Sequence[str]] = list(rows)
-        self.last_text = ""
+        self._known = list(history)
         self._ui_chars = ui_chars
         self._monotonic = monotonic
         self._saved_at = monotonic()
@@ -103,8 +103,10 @@ class TurnRecorder:
         for message in event.messages:
             raw.append(make.message(message, shown))
             self.rows.append(shown)
+            self._known.append(message)
         if event.part is not None and event.of is not None:
             raw.append(make.part(event.of, event.part))
+            self._known[event.of] = self.history[event.of]
         self._save(raw)
 
     def _save(self, raw: Sequence[Record] = ()) -> None:
@@ -114,9 +116,11 @@ class TurnRecorder:
         self._saved_at = self._monotonic()
 
     def _replace(self, messages: Sequence[Message]) -> None:
-        shown = {id(message): rows for message, rows in zip(self.history, self.rows, strict=False)}
-        calls = _rows_by_call(self.history, self.rows)
+        """Messages that stayed the same objects keep their rows, wherever they stand now."""
+        shown = {id(message): rows for message, rows in zip(self._known, self.rows, strict=False)}
+        calls = _rows_by_call(self._known, self.rows)
         self.rows = [shown.get(id(message)) or _rows_of_results(message, calls) for message in messages]
+        self._known = list(messages)
         self.log.replace_history(messages, self.rows)
 
     def _system(self, kind: str, text: str) -> None:

@@ -75,9 +75,11 @@ class SessionLog:
             ui_scan, raw_scan = self.ui_file.read(), self.raw_file.read()
             ui, raw = fold_ui(ui_scan), fold_raw(raw_scan)
             if max(ui.epoch, raw.epoch) > self.epoch:
+                newest = max(ui.epoch, raw.epoch)
                 raise LeaseLostError(
-                    f"{self.ui_file.path} was written by a later holder of the session (epoch "
-                    f"{max(ui.epoch, raw.epoch)}, ours is {self.epoch})."
+                    f"{self.ui_file.path} was written by a later holder of the session (epoch {newest}, "
+                    f"ours is {self.epoch}).",
+                    epoch=newest,
                 )
             self._seq, self._count = ui.seq, len(raw.messages)
             try:

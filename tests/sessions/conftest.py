@@ -25,3 +25,13 @@ def session(workspace: Workspace) -> Session:
     return create_session(
         workspace=workspace, agent_id="helper", agent_name="Helper", access_level="full", now=NOW
     )
+
+
+@pytest.fixture
+def agent(workspace: Workspace) -> Path:
+    """The agent ``helper`` with file tools; returns its folder."""
+    folder = workspace.paths.halo / "agents" / "helper"
+    folder.mkdir(parents=True)
+    (folder / "agent.yaml").write_text("name: Helper\ntools: [file_read, glob]\n")
+    (folder / "AGENT.md").write_text("You help.\n")
+    return folder

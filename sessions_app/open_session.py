@@ -1,0 +1,192 @@
+"""A root session while this process works it: lease, logs, history. Every function here is whole and synchronous."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+
+from agents import history as wire
+from agents.events import Message, Usage
+from agents.turn import TurnOutcome
+from core import clock
+from core.paths import HaloHome
+from core.settings_file import Settings
+from sessions_app import lease, queue, stamps
+from sessions_app.create import announce
+from sessions_app.logs import FsyncPolicy, LeaseLostError, SessionLog
+from sessions_app.logs import records as make
+from sessions_app.models import QueuedMessage, Session
+from sessions_app.places import log_folder, log_leaf
+from sessions_app.titles import title_of
+
+
+@dataclass(slots=True)
+class OpenSession:
+    """``history`` and ``rows`` (which ui rows show each message) agree with the raw log at every moment.
+
+    ``stamps``: of every message that stands in the logs. ``pending``: ids of queued messages that stand in the
+    history and whose turn hasn't ended.
+    """
+
+    row: Session
+    held: lease.Lease
+    log: SessionLog
+    history: list[Message]
+    rows: list[Sequence[str]]
+    stamps: set[str]
+    pending: list[int] = field(default_factory=list)
+
+
+def open_session(session_id: str, *, home: HaloHome) -> OpenSession:
+    """Take the lease and read the logs, mended. Raises SessionHeld, SessionRefused, OSError."""
+    row = Session.objects.select_related("workspace").filter(pk=session_id).first()
+    held = lease.acquire(session_id.split(">", 1)[0])
+    try:
+        assert row is not None  # noqa: S101 - acquire has refused a session that isn't there
+        settings = Settings.load(home, row.workspace.paths)
+        held, log = _opened_log(row, held, settings.get("general.session.fsync"))
+        ui, raw = log.load()
+        # A compaction takes stamps out of the history; the rows keep them.
+        known = stamps.in_history(raw.messages) | {line["stamp"] for line in ui.rows if line.get("stamp")}
+        opened = OpenSession(row, held, log, raw.messages, list(raw.rows), known)
+        _settle_answered(opened)
+    except BaseException:
+        lease.release(held)
+        raise
+    return opened
+
+
+def close_session(opened: OpenSession) -> bool:
+    """Give the lease back; True when messages came in that another pass has to work."""
+    lease.release(opened.held)
+    return queue.wants_turn(opened.row.pk)
+
+
+def take_batch(opened: OpenSession, *, starts_turn: bool = True) -> bool:
+    """Put everything that waits into the history, durably; True when a turn is due for it.
+
+    A message whose stamp stands there already isn't put there again. With ``starts_turn`` nothing is taken
+    unless some message asks for a turn; without it (a stop) everything is folded in.
+    """
+    rows = queue.waiting(opened.row.pk)
+    if starts_turn and not any(row.starts_turn for row in rows):
+        return False
+    fresh = [row for row in rows if row.stamp not in opened.stamps]
+    if fresh:
+        _append(opened, fresh)
+    opened.pending = [row.pk for row in rows]
+    return bool(rows)
+
+
+def finish_turn(
+    opened: OpenSession, outcome: TurnOutcome, *, spent: Usage, context_tokens: int, now: datetime
+) -> None:
+    """The end of a turn: logs durable, then the row, the queue and the event in one transaction.
+
+    A turn that ended softly leaves its messages pending: the follow-up turn answers them.
+    """
+    opened.log.end_turn()
+    with transaction.atomic():
+        if outcome.status != "interrupted":
+            queue.mark_worked(opened.pending, now=now)
+        values: dict[str, object] = {
+            "total_output_tokens": F("total_output_tokens") + spent.output_tokens,
+            "last_activity_at": now,
+        }
+        if outcome.status == "completed":
+            values["exchange_count"] = F("exchange_count") + 1
+            values["output"] = outcome.text
+        if context_tokens:
+            values["context_tokens"] = context_tokens
+        Session.objects.filter(pk=opened.row.pk).update(**values)
+        announce(opened.row, change="turn_ended", now=now)
+    if outcome.status != "interrupted":
+        opened.pending = []
+
+
+def fold_unanswered(opened: OpenSession, *, now: datetime) -> int:
+    """After a stop: what waits goes into the history without a turn. Returns how many messages that were."""
+    take_batch(opened, starts_turn=False)
+    count = len(opened.pending)
+    opened.log.end_turn()
+    with transaction.atomic():
+        queue.mark_worked(opened.pending, now=now)
+        Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now)
+        announce(opened.row, change="stopped", now=now)
+    opened.pending = []
+    return count
+
+
+def note(opened: OpenSession, text: str, *, kind: str = "note") -> None:
+    """A system row in what a person sees; the model doesn't."""
+    row = make.system_row(row_id=make.new_row_id(), at=clock.stamp(clock.now()), kind=kind, text=text)
+    opened.log.append(ui=[make.add(row)])
+
+
+def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> tuple[lease.Lease, SessionLog]:
+    """The log under this lease.
+
+    A log with a higher epoch than the row (an older database was put back) gets a lease above it: we hold
+    the row.
+    """
+
+    def made(current: lease.Lease) -> SessionLog:
+        return SessionLog(
+            log_folder(row),
+            log_leaf(row),
+            epoch=current.epoch,
+            fsync=fsync,
+            fence=current.check,
+        )
+
+    log = made(held)
+    try:
+        log.load()
+    except LeaseLostError as error:
+        held.check()
+        lease.release(held)
+        held = lease.acquire(held.root_id, above=error.epoch)
+        log = made(held)
+    return held, log
+
+
+def _settle_answered(opened: OpenSession) -> None:
+    """Messages that an earlier process answered, but didn't mark any more before it died."""
+    history = opened.history
+    if not history or history[-1]["kind"] != "response" or wire.tool_calls(history[-1]):
+        return
+    answered = [row.pk for row in queue.waiting(opened.row.pk) if row.stamp in opened.stamps]
+    queue.mark_worked(answered, now=clock.now())
+
+
+def _append(opened: OpenSession, fresh: Sequence[QueuedMessage]) -> None:
+    """One message of the history for the whole batch, one ui row for each."""
+    parts, shown, ids = [], [], []
+    for row in fresh:
+        text = stamps.stamped(row.stamp, row.text, source=row.source_session)
+        images = [(image["media_type"], base64.urlsafe_b64decode(image["data"])) for image in row.images]
+        parts += wire.user_message(text, images)["parts"]
+        ids.append(make.new_row_id())
+        shown.append(
+            make.user_row(
+                row_id=ids[-1],
+                at=row.stamp,
+                stamp=row.stamp,
+                text=row.text,
+                images=row.images,
+                source=row.source_session,
+            )
+        )
+    message: Message = {"kind": "request", "parts": parts}
+    opened.log.append(raw=[make.message(message, ids)], ui=[make.add(row) for row in shown], sync=True)
+    opened.history.append(message)
+    opened.rows.append(tuple(ids))
+    opened.stamps.update(row.stamp for row in fresh)
+    title = title_of(fresh[0].text)
+    if title:
+        Session.objects.filter(pk=opened.row.pk, title="").update(title=title)

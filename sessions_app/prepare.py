@@ -1,0 +1,92 @@
+"""Everything one turn is handed, read from the disk as it is at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from agents.turn import AccessLevel, Limits, ModelChoice, View
+from agents.views import full_view, readonly_view, workspace_view
+from core.paths import HaloHome, UnsafePathError, WorkspacePaths
+from core.settings_file import Settings
+from sessions_app.create import checked_working_dir
+from sessions_app.errors import SessionRefused
+from sessions_app.limits import limits_of
+from sessions_app.models import Session
+from workspaces.compose import SurfaceError, compose
+from workspaces.model_choice import ModelUnavailableError, resolve_model
+from workspaces.overrides import Surface
+from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    system_prompt: str
+    model: ModelChoice
+    tools: tuple[str, ...]
+    access: AccessLevel
+    view: View
+    limits: Limits
+
+
+class CannotStart(Exception):
+    """The turn can't start; the text is what the person in the session is told."""
+
+
+def prepare(session: Session, *, home: HaloHome) -> Ingredients:
+    """Compose the prompt, choose the model, lay out the view. Raises CannotStart."""
+    paths = session.workspace.paths
+    if not paths.root.is_dir():
+        raise CannotStart(
+            f"The workspace {paths.root} is gone. Put it back, or run: halo workspace move {paths.root} NEW_PATH"
+        )
+    settings = Settings.load(home, paths)
+    try:
+        working_dir = checked_working_dir(paths.root, session.working_dir)
+        with shared(paths.evolution):
+            composed = compose(
+                Surface(surface_files(paths.halo), home.global_folder),
+                session.agent_id,
+                workspace_root=paths.root,
+                working_dir=working_dir,
+                sub_session=not session.is_root,
+            )
+        model = resolve_model(composed.agent, settings)
+    except (
+        SurfaceError,
+        ModelUnavailableError,
+        UnsafePathError,
+        SessionRefused,
+        LockHeld,
+        MarkerUnreadable,
+        OSError,
+    ) as error:
+        raise CannotStart(str(error)) from error
+    return Ingredients(
+        system_prompt=composed.system_prompt,
+        model=model,
+        tools=composed.agent.tools,
+        access=_level(session),
+        view=view_of(_level(session), paths, home, settings, working_dir),
+        limits=limits_of(settings),
+    )
+
+
+def view_of(
+    access: AccessLevel, paths: WorkspacePaths, home: HaloHome, settings: Settings, working_dir: str
+) -> View:
+    folder = paths.root / working_dir
+    if access == "full":
+        return full_view(paths.root, global_folder=home.global_folder, working_dir=folder)
+    extra = [Path(path) for path in settings.get("general.sandbox.allow")]
+    make = workspace_view if access == "workspace" else readonly_view
+    return make(paths.root, home.global_folder, extra, working_dir=folder)
+
+
+def _level(session: Session) -> AccessLevel:
+    """The row's level; a value that no version wrote counts as the lowest."""
+    for level in get_args(AccessLevel):
+        if session.access_level == level:
+            return level
+    return "readonly"
