@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,12 +17,17 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agents.sandbox import why_unavailable
 from core.faults import Fault
 from core.paths import HaloHome
 from workspaces.check import check_machine, check_workspace
 from workspaces.models import Workspace
 
 State = Literal["ok", "warning", "fault"]
+
+_ALLOW_NAMESPACES = (
+    "Allow bwrap user namespaces (Ubuntu: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0)."
+)
 
 MINIMUM_PYTHON = (3, 11)
 
@@ -68,24 +72,14 @@ def _system() -> Finding:
 
 
 def _sandbox() -> Finding:
-    refused = "shell_exec and web_fetch are refused below full access"
-    program = shutil.which("bwrap")
-    if program is None:
-        return Finding(
-            "sandbox", "warning", f"bubblewrap is missing; {refused}", "sudo apt-get install bubblewrap"
-        )
-    probe = [program, "--ro-bind", "/", "/", "--unshare-all", "--proc", "/proc", "--die-with-parent", "true"]
-    try:
-        result = subprocess.run(probe, capture_output=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(
-            "sandbox", "warning", f"bubblewrap doesn't start ({error}); {refused}", f"{program} --version"
-        )
-    if result.returncode == 0:
-        return Finding("sandbox", "ok", f"bubblewrap works ({program})")
-    reason = result.stderr.decode(errors="replace").strip().splitlines()[:1]
-    mend = "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0   (or allow bwrap user namespaces)"
-    return Finding("sandbox", "warning", f"bubblewrap fails: {''.join(reason)}; {refused}", mend)
+    reason = why_unavailable()
+    if not reason:
+        return Finding("sandbox", "ok", "bubblewrap works")
+    missing = shutil.which("bwrap") is None
+    mend = "sudo apt-get install bubblewrap" if missing else _ALLOW_NAMESPACES
+    return Finding(
+        "sandbox", "warning", f"{reason} shell_exec and web_fetch are refused below full access.", mend
+    )
 
 
 def _ripgrep() -> Finding:

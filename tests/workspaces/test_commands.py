@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from agents.sandbox import why_unavailable
 from core.paths import HaloHome
 from core.settings_file import Settings
 from halo_site import doctor
@@ -20,9 +23,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def machine(home: HaloHome, monkeypatch: pytest.MonkeyPatch) -> HaloHome:
+def machine(home: HaloHome, monkeypatch: pytest.MonkeyPatch) -> Iterator[HaloHome]:
     monkeypatch.setenv("HALO_HOME", str(home.root))
-    return home
+    why_unavailable.cache_clear()
+    yield home
+    why_unavailable.cache_clear()
 
 
 def run(*arguments: str) -> str:
@@ -163,7 +168,7 @@ def test_every_finding_that_is_not_ok_says_how_to_mend_it(
     assert "fault .halo/skills/s/SKILL.md:3" in text
     assert "open to others (mode 755)" in text
     assert "settings.yaml:1: general.language" in text
-    assert "warning bubblewrap is missing" in text
+    assert "warning bubblewrap is not installed" in text
     with pytest.raises(CommandError, match="to mend"):
         run("doctor")
 
@@ -174,8 +179,7 @@ def test_a_sandbox_that_fails_is_told_with_its_reason(
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
     program.chmod(0o755)
-    which = doctor.shutil.which
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: str(program) if name == "bwrap" else which(name))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     [finding] = [finding for finding in doctor.examine(machine) if finding.name == "sandbox"]
     assert finding.state == "warning"
     assert "Permission denied" in finding.text
