@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import shutil
+from pathlib import Path, PurePosixPath
 
-from evolution.changes import Change
+from core import atomic, hashes
+from core.paths import UnsafePathError, WorkspacePaths, inside
+from evolution import changes
+from evolution.artifacts import frozen
+from evolution.artifacts.files import AttemptFiles
+from evolution.category import Unreadable, read_mapping
+from evolution.changes import Change, Content
+from evolution.errors import PhaseFailed
 from evolution.phases.context import PhaseContext
+from evolution.surface_folder import (
+    HIDDEN,
+    Copy,
+    copy_live,
+    hash_surface,
+    is_published,
+    read_live,
+    read_surface,
+    walk,
+)
+from workspaces.overrides import PLATFORM_FOLDER, decoded
+from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
+
+READ_ONLY_NAMES = ("AGENTS.md", ".agents/skills")
+"""Copied beside ``.halo`` so that the drafter can read them; never published."""
 
 
 def prepare_run(ctx: PhaseContext) -> None:
@@ -13,24 +37,248 @@ def prepare_run(ctx: PhaseContext) -> None:
 
     Raises PhaseFailed: ``symlink:<rel>``, over 200 MB, an input that isn't as frozen.
     """
-    raise NotImplementedError
+    try:
+        if changed := frozen.changed_inputs(ctx.frozen):
+            raise PhaseFailed(f"evidence_changed:{changed[0]}")
+        for name in [*frozen.read_inputs(ctx.frozen), frozen.INPUTS]:
+            ctx.evidence.vouch(ctx.frozen / name)
+        meta = frozen.read_meta(ctx.frozen)
+        context = frozen.read_context(ctx.frozen)
+    except frozen.FrozenUnreadable as error:
+        raise PhaseFailed(f"The run's frozen files can't be used: {error}.") from error
+    _prepare(ctx, working_dir=meta.working_dir)
+    differs = context_differences(ctx, context)
+    ctx.evidence.write_text(AttemptFiles(ctx.folder).differs, json.dumps(differs) + "\n")
 
 
 def prepare_apply(ctx: PhaseContext) -> None:
     """The same for an apply, whose folder has no frozen inputs."""
-    raise NotImplementedError
+    _prepare(ctx, working_dir=".")
+
+
+def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
+    files = AttemptFiles(ctx.folder)
+    try:
+        with shared(WorkspacePaths(ctx.workspace).evolution):
+            live = surface_files(_halo(ctx.workspace))
+            copy = Copy(ctx.base)
+            files.base.mkdir(parents=True)
+            copy_live(live, copy)
+        _copy_read_only(ctx.workspace, working_dir, copy)
+        shutil.copytree(ctx.base, ctx.sandbox)
+        manifest = ctx.evidence.vouch_tree(ctx.base)
+        inside = {rel.removeprefix(".halo/"): known for rel, known in manifest.items() if _is_halo(rel)}
+        beside = {rel: known for rel, known in manifest.items() if not _is_halo(rel)}
+        ctx.evidence.write_text(files.base_manifest, json.dumps(inside, indent=1) + "\n")
+        ctx.evidence.write_text(files.context_manifest, json.dumps(beside, indent=1) + "\n")
+    except LockHeld as error:
+        raise PhaseFailed(error.reason) from error
+    except MarkerUnreadable as error:
+        raise PhaseFailed(str(error)) from error
+    except OSError as error:
+        raise PhaseFailed(f"The prompt surface can't be copied: {error}.") from error
+
+
+def _halo(workspace: Path) -> Path:
+    halo = WorkspacePaths(workspace).halo
+    if halo.is_symlink():
+        raise PhaseFailed("symlink:.halo")
+    if not halo.is_dir():
+        raise PhaseFailed("workspace_missing")
+    return halo
+
+
+def _is_halo(rel: str) -> bool:
+    return rel.startswith(".halo/")
+
+
+def _copy_read_only(workspace: Path, working_dir: str, copy: Copy) -> None:
+    """Project knowledge and the directory chain's instructions. A symlink among them is left out, not read."""
+    for name in READ_ONLY_NAMES:
+        path = workspace / name
+        if path.is_dir() and not _through_link(workspace, name):
+            for rel, entry in walk(path):
+                if entry.is_file(follow_symlinks=False):
+                    _copy_one(path / rel, f"{name}/{rel}", copy)
+        elif not _through_link(workspace, name) and path.is_file():
+            _copy_one(path, name, copy)
+    folders = [part for part in PurePosixPath(working_dir).parts if part not in (".", "/")]
+    for depth in range(1, len(folders) + 1):
+        rel = f"{'/'.join(folders[:depth])}/.halo/INSTRUCTIONS.md"
+        if ".." not in folders and not _through_link(workspace, rel) and (workspace / rel).is_file():
+            _copy_one(workspace / rel, rel, copy)
+
+
+def _copy_one(path: Path, rel: str, copy: Copy) -> None:
+    copy.reserve(path.stat().st_size)
+    copy.add(rel, path.read_bytes())
+
+
+def _through_link(workspace: Path, rel: str) -> bool:
+    path = workspace
+    for part in PurePosixPath(rel).parts:
+        path = path / part
+        if path.is_symlink():
+            return True
+    return False
+
+
+def context_differences(ctx: PhaseContext, context: frozen.EvoContext) -> list[str]:
+    """Frozen prompt files that sessions would load otherwise at this claim, or from elsewhere, or not at all."""
+    now = changes.hides(read_surface(AttemptFiles(ctx.folder).base), hidden_surface(ctx.global_folder))
+    found = []
+    for item in context.files:
+        content = now.get(item.rel) if is_published(item.rel) else _read_beside(ctx.base, item.rel)
+        if not isinstance(content, bytes) or _prompt_text(item.rel, content) != item.content:
+            found.append(item.rel)
+    return found
+
+
+def _prompt_text(rel: str, content: bytes) -> str:
+    """The text that goes into a prompt: of an ``agent.yaml`` its ``system_prompt`` alone."""
+    if not rel.endswith("/agent.yaml"):
+        return decoded(content, rel, [])
+    try:
+        return str(read_mapping(content).get("system_prompt") or "")
+    except Unreadable:
+        return ""
+
+
+def _read_beside(base: Path, rel: str) -> bytes | None:
+    try:
+        path = inside(base, rel)
+    except UnsafePathError:
+        return None
+    return path.read_bytes() if path.is_file() else None
+
+
+def complete(ctx: PhaseContext) -> None:
+    """Fill up override folders that are new in the sandbox from the global ones they hide."""
+    files = AttemptFiles(ctx.folder)
+    base_units = changes.units(dict.fromkeys(hash_surface(files.base), b""))
+    mine = hash_surface(files.sandbox)
+    new_units = changes.units(dict.fromkeys(mine, b"")) - base_units
+    for rel, content in hidden_surface(ctx.global_folder).items():
+        if changes.unit(rel) in new_units and rel not in mine:
+            if not isinstance(content, bytes):
+                raise PhaseFailed(f"symlink:global/{rel}")
+            path = files.sandbox / rel
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def hidden_surface(global_folder: Path) -> dict[str, Content]:
+    """What a workspace's files can hide: the global folder, and below it what ships with Halo."""
+    return changes.hides(read_surface(global_folder, HIDDEN), read_surface(PLATFORM_FOLDER, HIDDEN))
+
+
+def proposed(files: AttemptFiles) -> dict[str, Content | None]:
+    """Every path below ``.halo`` that the sandbox has otherwise than the base; None: it was taken away."""
+    before, after = hash_surface(files.base), hash_surface(files.sandbox)
+    rels = [rel for rel in sorted(before.keys() | after.keys()) if before.get(rel) != after.get(rel)]
+    return {rel: _content(files.sandbox, rel) if rel in after else None for rel in rels}
+
+
+def effective_changes(files: AttemptFiles, global_folder: Path) -> tuple[str, ...]:
+    """The changed paths of an attempt without byte-equal copies of what they hide, reduced or not."""
+    known = _reduced(files)
+    if known is not None:
+        return tuple(sorted(known))
+    before = base_versions(files, global_folder)
+    return tuple(rel for rel, content in proposed(files).items() if content != before.get(rel))
+
+
+def base_versions(files: AttemptFiles, global_folder: Path) -> dict[str, Content]:
+    """What sessions load without the draft of an attempt; of a reduced one only the changed files."""
+    reduced = files.reduced.exists()
+    hidden = read_surface(files.hidden) if reduced else hidden_surface(global_folder)
+    return changes.hides(read_surface(files.base), hidden)
+
+
+def _content(root: Path, rel: str) -> Content:
+    path = root / rel
+    return changes.Link.SYMLINK if path.is_symlink() or not path.is_file() else path.read_bytes()
+
+
+def classified(ctx: PhaseContext) -> tuple[Change, ...]:
+    """What the sandbox would change in the live surface as it is now, each with its category: for the gates.
+
+    Raises PhaseFailed when the live surface can't be read.
+    """
+    try:
+        with shared(WorkspacePaths(ctx.workspace).evolution):
+            live = read_live(surface_files(_halo(ctx.workspace)))
+        return changes.classify(
+            live=live, proposed=proposed(AttemptFiles(ctx.folder)), hidden=hidden_surface(ctx.global_folder)
+        )
+    except LockHeld as error:
+        raise PhaseFailed(error.reason) from error
+    except (MarkerUnreadable, OSError) as error:
+        raise PhaseFailed(f"The live surface can't be read: {error}") from error
 
 
 def verify_untouched(ctx: PhaseContext) -> None:
     """Raises PhaseFailed (``evidence_changed:<rel>``) unless base, inputs and evidence are as written."""
-    raise NotImplementedError
-
-
-def classified(ctx: PhaseContext) -> tuple[Change, ...]:
-    """What the sandbox would change in the live surface as it is now, each with its category: for the gates."""
-    raise NotImplementedError
+    for path in ctx.evidence.changed():
+        root = ctx.folder if path.is_relative_to(ctx.folder) else ctx.frozen
+        shown = path.relative_to(root) if path.is_relative_to(root) else path
+        raise PhaseFailed(f"evidence_changed:{shown}")
 
 
 def reduce(folder: Path, *, global_folder: Path) -> None:
-    """Keep the changed files and their base versions of a final row's attempt. Idempotent."""
-    raise NotImplementedError
+    """Keep the changed files and their base versions of a final row's attempt. Idempotent.
+
+    What a changed file hid of the global folder goes to ``base/global/``, since that folder moves on.
+    """
+    files = AttemptFiles(folder)
+    kept = _reduced(files)
+    if kept is None:
+        kept = _keep(files, global_folder)
+        atomic.write_json(files.reduced, sorted(kept))
+    for root in (folder / "base", folder / "sandbox"):
+        for rel, _entry in list(walk(root)):
+            if rel.removeprefix(".halo/") not in kept and not rel.startswith("global/"):
+                (root / rel).unlink()
+        _remove_empty(root)
+
+
+def _reduced(files: AttemptFiles) -> set[str] | None:
+    try:
+        return set(json.loads(files.reduced.read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def _keep(files: AttemptFiles, global_folder: Path) -> set[str]:
+    """The changed paths; the global versions they hide are written out on the way."""
+    kept = set(effective_changes(files, global_folder))
+    own = changes.units(dict.fromkeys(hash_surface(files.base), b""))
+    for rel, content in hidden_surface(global_folder).items():
+        if rel in kept and changes.unit(rel) not in own and isinstance(content, bytes):
+            target = files.hidden / rel
+            target.parent.mkdir(parents=True, exist_ok=True)
+            atomic.write_bytes(target, content)
+    return kept
+
+
+def _remove_empty(root: Path) -> None:
+    folders = sorted(
+        (path for path in root.rglob("*") if path.is_dir() and not path.is_symlink()), reverse=True
+    )
+    for path in folders:
+        if path != root / ".halo" and not any(path.iterdir()):
+            path.rmdir()
+
+
+def base_hash(files: AttemptFiles, rel: str) -> str | None:
+    """What the live file was at the claim, None: absent; a review goes stale when the live file isn't that."""
+    manifest = json.loads(files.base_manifest.read_bytes())
+    found = manifest.get(rel)
+    return found if isinstance(found, str) else None
+
+
+def is_stale(folder: Path, workspace: Path, rel: str) -> bool:
+    """Whether ``rel`` has changed in the live surface since this attempt copied it."""
+    path = WorkspacePaths(workspace).halo / rel
+    live = hashes.of_file(path) if path.is_file() else None
+    return live != base_hash(AttemptFiles(folder), rel)

@@ -43,6 +43,11 @@ class AttemptFiles:
         return self.folder / "base" / "global"
 
     @property
+    def reduced(self) -> Path:
+        """The changed paths, written before everything else is taken out of base and sandbox."""
+        return self.folder / "reduced.json"
+
+    @property
     def differs(self) -> Path:
         """Where the live surface at the claim isn't what was frozen."""
         return self.folder / "context-differs.json"
