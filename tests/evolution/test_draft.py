@@ -125,7 +125,7 @@ class TestChecks:
     def test_neither_file(self, world: World) -> None:
         ctx = world.run()
         world.children = [lambda spec: ChildResult(exit_code=0, text="done", ended_by="exit")]
-        with pytest.raises(PhaseFailed, match="neither patch.md nor"):
+        with pytest.raises(PhaseFailed, match=r"neither patch\.md nor"):
             draft(ctx, DraftInput())
 
     @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_failure_is_logged_and_corrected_once(world: World, ctx: PhaseContext,
 
 def test_a_second_failure_ends_the_run(world: World, ctx: PhaseContext) -> None:
     world.children = [crashes("first"), crashes("second")]
-    with pytest.raises(PhaseFailed, match="^dry-run never succeeded: .*second"):
+    with pytest.raises(PhaseFailed, match=r"^dry-run never succeeded: .*second"):
         dry_run(ctx, DRAFT, fix=lambda draft, failure: FIXED)
     files = AttemptFiles(ctx.folder)
     assert "first" in files.dry_run_failure(1).read_text()
@@ -91,7 +91,7 @@ def test_a_fix_that_fails_its_checks_ends_the_run(world: World, ctx: PhaseContex
     def fix(_draft: Draft, _failure: DryRunFailure) -> Draft:
         raise PhaseFailed("locked:INSTRUCTIONS.md")
 
-    with pytest.raises(PhaseFailed, match="^locked:"):
+    with pytest.raises(PhaseFailed, match=r"^locked:"):
         dry_run(ctx, DRAFT, fix=fix)
 
 

@@ -100,7 +100,7 @@ class TestPrepare:
         world.halo.rename(world.workspace / "renamed")
         with pytest.raises(PhaseFailed, match="frozen files"):
             sandbox.prepare_run(ctx)
-        with pytest.raises(PhaseFailed, match="^workspace_missing$"):
+        with pytest.raises(PhaseFailed, match=r"^workspace_missing$"):
             sandbox.prepare_apply(ctx)
 
     def test_inputs_that_are_not_as_frozen_end_the_run(self, world: World) -> None:
