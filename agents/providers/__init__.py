@@ -19,7 +19,7 @@ def build_model(choice: ModelChoice) -> Model:
     if choice.provider == "offline":
         from agents.providers.offline.model import OfflineModel
 
-        return OfflineModel()
+        return OfflineModel(choice.id)
     if choice.provider == "openai-compatible":
         from agents.providers import openai_compatible
 

@@ -32,10 +32,11 @@ def answer(question: str, system_prompt: str) -> Task:
         Call("grep", {"pattern": _pattern(asked), "path": docs, "ignore_case": True}),
     )
     hits = files.hits(found, docs, files.found(listing, docs, suffix=".md"))
-    candidates: list[retrieve.Passage] = []
-    for path in sorted(hits, key=lambda name: (-_matched(asked, hits[name]), name))[:4]:
-        text = yield from files.read(path)
-        candidates += retrieve.passages(path, text or "")
+    best = sorted(hits, key=lambda name: (-_matched(asked, hits[name]), name))[:4]
+    texts = yield from files.first_pages(best)
+    candidates = [
+        item for path, text in zip(best, texts, strict=True) for item in retrieve.passages(path, text)
+    ]
     if not candidates:
         text = yield from files.read(f"{halo}/INDEX.md")
         candidates = retrieve.passages("INDEX.md", text or "")

@@ -23,10 +23,14 @@ Probing = Generator[tuple[Call, ...], tuple[Result, ...], str]
 def message(original: str, said: Sequence[str], rules: Sequence[Rule], docs: str) -> Probing:
     """A question in the original's language about the passage that the rules would change most."""
     (listing,) = yield (Call("glob", {"pattern": "**/*.md", "path": docs}),)
-    candidates: list[retrieve.Passage] = []
-    for path in files.found(listing, docs, suffix=".md")[:_MOST_FILES]:
-        text = yield from files.read(path)
-        candidates += [item for item in retrieve.passages(path, text or "") if item.heading]
+    paths = files.found(listing, docs, suffix=".md")[:_MOST_FILES]
+    texts = yield from files.first_pages(paths)
+    candidates = [
+        item
+        for path, text in zip(paths, texts, strict=True)
+        for item in retrieve.passages(path, text)
+        if item.heading
+    ]
     asked = set(keywords(original))
     fresh = [item for item in candidates if not asked & set(keywords(item.title))] or candidates
     if not fresh:

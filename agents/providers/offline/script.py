@@ -30,6 +30,7 @@ from typing import Any
 import yaml
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 
+from agents.errors import ModelNotUsable
 from agents.providers.offline.brief import parse
 from agents.providers.offline.steps import Call
 
@@ -89,7 +90,7 @@ class Script:
 
 
 def load(model_id: str) -> Script | None:
-    """None unless the id asks for a script. Raises ValueError when the file isn't one."""
+    """None unless the id asks for a script. Raises ModelNotUsable when the file isn't one."""
     if not model_id.startswith(PREFIX):
         return None
     path = Path(model_id.removeprefix(PREFIX))
@@ -97,7 +98,7 @@ def load(model_id: str) -> Script | None:
         steps = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Script(path, tuple(Step(**{**step, "calls": tuple(step.get("calls", ()))}) for step in steps))
     except (OSError, yaml.YAMLError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no script of the offline engine: {error}") from error
+        raise ModelNotUsable(f"{path} is no script of the offline engine: {error}") from error
 
 
 def _filled(arguments: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
