@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.paths import WorkspacePaths
+from evolution.swap import Confirm
 from evolution.swap_steps import Step
 from workspaces import publish_lock
 from workspaces.publish_lock import Marker
@@ -20,15 +21,22 @@ def marked(
     halo: Path,
     snapshot_folder: Path,
     apply_id: str,
+    confirm: Confirm,
     step: Step,
 ) -> Iterator[None]:
-    """Readers see the surface as in the snapshot's ``before/`` until the block is through."""
+    """Readers see the surface as in the snapshot's ``before/`` until the block is through.
+
+    The claim is confirmed before either change of the marker: one set by a replaced wrapper would hide a
+    surface that has landed. Raises ClaimLost.
+    """
     paths = WorkspacePaths(halo.parent).evolution
     snapshot = snapshot_folder.relative_to(paths.root).as_posix()
     step("mark")
+    confirm()
     publish_lock.set_marker(paths, Marker(apply_id, snapshot, direction))
     step("marked")
     yield
     step("unmark")
+    confirm()
     publish_lock.clear_marker(paths)
     step("unmarked")

@@ -1,6 +1,7 @@
 """Publication: a prepared snapshot goes live, file by file, under the marker. No row, no Django.
 
-The caller holds the workspace's lock and has moved the row to ``syncing``. Calling it again is the resume.
+The caller holds the workspace's lock, has confirmed its claim afresh since it got it, and has moved the row
+to ``syncing``. Calling it again is the resume.
 """
 
 from __future__ import annotations
@@ -46,11 +47,17 @@ def publish(
     """Raises Drifted, ClaimLost, OSError; after each the marker stands and readers see the old surface."""
     swapper = Swapper(halo=halo, stage=snapshot_folder / STAGE, step=step, may_create=manifest.created_dirs)
     changes = [Change(file.rel, old=file.before, new=file.after) for file in manifest.files]
-    with marked("publish", halo=halo, snapshot_folder=snapshot_folder, apply_id=manifest.apply_id, step=step):
+    with marked(
+        "publish",
+        halo=halo,
+        snapshot_folder=snapshot_folder,
+        apply_id=manifest.apply_id,
+        confirm=confirm,
+        step=step,
+    ):
         _settle_all(swapper, changes, confirm)
         read_back = _settle_all(swapper, changes, confirm)
         swapper.steps.sync(change.rel for change in changes)
-        confirm()
     return PublishOutcome(
         published=tuple(settled.rel for settled in read_back if settled.outcome == "done"),
         edited_since=tuple(settled.rel for settled in read_back if settled.outcome == "edited"),

@@ -32,9 +32,17 @@ def restore(
     """
     swapper = Swapper(halo=halo, stage=snapshot_folder / STAGE, step=step, restoring=True)
     changes = [Change(file.rel, old=file.after, new=file.before) for file in manifest.files]
-    with marked("restore", halo=halo, snapshot_folder=snapshot_folder, apply_id=manifest.apply_id, step=step):
+    with marked(
+        "restore",
+        halo=halo,
+        snapshot_folder=snapshot_folder,
+        apply_id=manifest.apply_id,
+        confirm=confirm,
+        step=step,
+    ):
         for file, change in zip(manifest.files, changes, strict=True):
             confirm()
+            swapper.steps.tidy(change.rel)
             _replace_lost(file, halo=halo, snapshot_folder=snapshot_folder, step=step)
             swapper.settle(change)
         read_back = [swapper.settle(change) for change in changes]

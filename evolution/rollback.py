@@ -135,7 +135,14 @@ def execute(
     changes = [Change(item.rel, old=item.old, new=item.new) for item in items]
     ways = {folder for item in items if item.action == "restore" for folder in parents(item.rel)}
     swapper = Swapper(halo=halo, stage=rollback_folder / STAGE, step=step, may_create=ways)
-    with marked("rollback", halo=halo, snapshot_folder=snapshot_folder, apply_id=plan.apply_id, step=step):
+    with marked(
+        "rollback",
+        halo=halo,
+        snapshot_folder=snapshot_folder,
+        apply_id=plan.apply_id,
+        confirm=confirm,
+        step=step,
+    ):
         for change in changes:
             confirm()
             swapper.settle(change)

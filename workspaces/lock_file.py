@@ -24,6 +24,7 @@ from core.processes import ProcessIdentity
 
 WAIT_SEC = 10.0
 _POLL_SEC = 0.02
+_DEATH_SEC = 10.0  # a killed process lets go when its last system call returns
 _MAX_BYTES = 4096
 
 
@@ -142,7 +143,7 @@ def _acquire(
                 if ended or may_end_holder is None or not _end_holder(descriptor, may_end_holder):
                     raise _held(descriptor)
                 ended = True
-                deadline = clock.suspended_seconds() + wait_sec
+                deadline = clock.suspended_seconds() + _DEATH_SEC
         except BaseException:
             os.close(descriptor)
             raise

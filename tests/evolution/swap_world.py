@@ -9,8 +9,10 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from core import hashes
 from core.paths import WorkspacePaths
 from evolution import manifest as manifests
 from evolution import publish, restore, rollback, snapshot
+from evolution.errors import Refused
 from evolution.manifest import Manifest
 from evolution.publish import Drifted
 from workspaces import publish_lock
@@ -46,6 +49,14 @@ TOUCHED = tuple(sorted(NEW))
 Step = Callable[[str], None]
 
 
+@contextmanager
+def folder_in_memory(otherwise: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of fsyncs are not what is tested here."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else otherwise) as name:
+        yield Path(name)
+
+
 def no_step(_name: str) -> None:
     """Nothing happens at any step."""
 
@@ -57,7 +68,6 @@ def claimed() -> None:
 @dataclass
 class World:
     root: Path
-    steps: list[str] = field(default_factory=list)
 
     @property
     def halo(self) -> Path:
@@ -131,13 +141,20 @@ class World:
             step=step,
         )
 
+    def publish_with(self, step: Step) -> object:
+        return self.publish(step=step)
+
+    def restore_with(self, step: Step) -> object:
+        return self.restore(step=step)
+
+    def rollback_with(self, step: Step) -> object:
+        return self.rollback(step=step)
+
     def live(self) -> dict[str, str]:
         """The surface as it lies on disk, ``docs/`` included, ``evo/`` not."""
-        return {
-            path.relative_to(self.halo).as_posix(): path.read_text()
-            for path in sorted(self.halo.rglob("*"))
-            if path.is_file() and not path.is_relative_to(self.halo / "evo")
-        }
+        tops = [path for path in self.halo.iterdir() if path.name != "evo"]
+        files = [path for top in tops for path in ([top] if top.is_file() else top.rglob("*"))]
+        return {path.relative_to(self.halo).as_posix(): path.read_text() for path in files if path.is_file()}
 
     def seen(self) -> dict[str, str]:
         """What a loader reads of the touched files now."""
@@ -208,15 +225,23 @@ def steps_of(action: Callable[[Step], object]) -> list[str]:
     return names
 
 
+def both(first: Step, second: Step) -> Step:
+    def step(name: str) -> None:
+        first(name)
+        second(name)
+
+    return step
+
+
 def in_child(body: Callable[[], object]) -> int:
-    """Run ``body`` in a forked child; the exit code, negative for a signal: 0 done, 3 drifted."""
+    """Run ``body`` in a forked child; the exit code, negative for a signal: 0 done, 3 drifted or refused."""
     pid = os.fork()
     if pid == 0:
         code = 9
         try:
             body()
             code = 0
-        except Drifted:
+        except (Drifted, Refused):
             code = 3
         finally:
             os._exit(code)
