@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -133,13 +134,21 @@ def inside(folder: Path, text: str) -> Path:
     an agent open through ``agents.files``.
     """
     relative = checked_relative(text)
-    try:
-        candidate = (folder / relative).resolve()
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks
-        raise UnsafePathError(f"{text[:200]!r} can't be followed: {error}") from error
-    if not candidate.is_relative_to(folder.resolve()):
+    root = os.path.realpath(folder)
+    candidate = _followed(os.path.join(root, relative), text)  # noqa: PTH118 - Path costs ten times as much
+    if candidate != root and not candidate.startswith(root.rstrip("/") + "/"):
         raise UnsafePathError(f"{text!r} leads out of {folder} through a symlink.")
-    return candidate
+    return Path(candidate)
+
+
+def _followed(path: str, text: str) -> str:
+    """The real path, also of what isn't there yet; a loop of symlinks is refused."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UnsafePathError(f"{text[:200]!r} can't be followed: its symlinks form a loop.") from error
+    return os.path.realpath(path)
 
 
 def checked_workspace(path: Path) -> Path:

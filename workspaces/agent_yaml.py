@@ -13,7 +13,7 @@ from core.safe_yaml import Document, YamlError, load
 from workspaces.fields import Fields
 from workspaces.overrides import Folder, Scope
 
-EFFORTS = ("low", "medium", "high")
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 VERBOSITIES = ("low", "medium", "high")
 MAX_TOKENS = 100_000_000
 
@@ -165,9 +165,10 @@ def _model(fields: Fields | None) -> ModelConfig:
 
 
 def _thinking(fields: Fields) -> dict[str, Any]:
-    thinking = {
-        "enabled": fields.flag("enabled", default=False),
-        "effort": fields.choice("effort", EFFORTS),
-    }
+    """``enabled``, and ``effort`` where it is given; who names an effort means thinking."""
+    effort = fields.choice("effort", EFFORTS)
+    thinking: dict[str, Any] = {"enabled": fields.flag("enabled", default=effort is not None)}
+    if effort is not None:
+        thinking["effort"] = effort
     fields.warn_unknown()
     return thinking

@@ -30,7 +30,7 @@ def merge_bomb(levels: int) -> bytes:
         (bomb(12), "expand"),
         (merge_bomb(12), "expand"),
         (b"a: &a [*a]", "contains itself"),
-        (b"[" * 5000, "nested deeper"),
+        (b"[" * 5000, "nest"),
         (b"- " * 5000 + b"x", "nested deeper"),
         (b"x" * (MAX_BYTES + 1), "bytes long"),
         (b"a: \xff", "not UTF-8"),
@@ -83,4 +83,4 @@ def test_what_is_read_is_what_safe_load_reads(text: str) -> None:
         ours = load(text.encode()).value
     except YamlError:
         return
-    assert ours == yaml.safe_load(text)
+    assert ours == yaml.load(text, Loader=yaml.CSafeLoader)
