@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-SECRET_NAMES = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")
+from agents.environment import SECRET_NAMES
+from core.paths import halo_home
+from core.settings_file import Settings
+
 _FIRST_FIELD = 3  # /proc/<pid>/stat after the parenthesis, numbered as in proc(5)
 _ENVIRONMENT_START = 50
 _ENVIRONMENT_END = 51
 
 
-def drop_secrets() -> None:
-    """Remove what no agent may see from ``os.environ`` and from ``/proc/self/environ``.
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a provider's key is found in; kept in memory, out of reach of what the agent starts."""
 
-    The kernel shows the block the process was started with, whatever became of the variables since; forks
-    inherit it. So the values are overwritten where they lie.
+    settings: Settings = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+
+
+def take_secrets() -> Keys:
+    """Remove what no agent may see from this process's environment; the keys that its models need.
+
+    The kernel shows in ``/proc/<pid>/environ`` the block the process was started with, whatever became of
+    the variables since, and forks inherit it. So the values are overwritten where they lie.
     """
+    keys = Keys(Settings.load(halo_home()), dict(os.environ))
     for name in SECRET_NAMES:
         os.environ.pop(name, None)
     stat = Path("/proc/self/stat").read_bytes()
@@ -28,7 +42,7 @@ def drop_secrets() -> None:
         raise RuntimeError("/proc/self/environ does not match the bounds the kernel gives for it.")
     offset = 0
     for entry in block.split(b"\0"):
-        name = entry.split(b"=", 1)[0].decode(errors="replace")
-        if name in SECRET_NAMES:
+        if entry.split(b"=", 1)[0].decode(errors="replace") in SECRET_NAMES:
             ctypes.memset(start + offset, 0, len(entry))
         offset += len(entry) + 1
+    return keys

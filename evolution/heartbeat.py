@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 BEAT_SEC = 60.0
 LOOK_SEC = 5.0
 MARGIN_SEC = 60.0
+CONFIRM_SEC = 5.0
 LEAVE_SEC = 20.0
 """How long the main thread may take to leave after the claim is lost: its child gets 10 s of them."""
 
@@ -47,6 +48,7 @@ class Heartbeat:
     elapsed: Callable[[], float] = clock.suspended_seconds
     end_process: Callable[[], None] = lambda: os._exit(3)
     _last_good: float = 0.0
+    _confirmed: float = 0.0
     _lost: threading.Event = field(default_factory=threading.Event)
     _stopped: threading.Event = field(default_factory=threading.Event)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -54,7 +56,7 @@ class Heartbeat:
 
     def start(self, *, since: float) -> None:
         """``since``: ``clock.suspended_seconds()`` before the write that first confirmed the claim."""
-        self._last_good = since
+        self._last_good = self._confirmed = since
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -73,13 +75,20 @@ class Heartbeat:
             raise ClaimLost(f"{self.claim.row_id}: the claim of attempt {self.claim.attempt} is lost.")
 
     def confirm(self) -> None:
-        """Ask the row now. Raises ClaimLost when it is another's; a database error is passed on."""
+        """Ask the row, unless that was done within the last ``CONFIRM_SEC``; for use between two swaps.
+
+        Raises ClaimLost when the row is another's; a database error is passed on.
+        """
         self.check()
+        asked = self.elapsed()
+        if asked - self._confirmed <= CONFIRM_SEC:
+            return
         with self._guard:
-            claim = self.claim
-        if not transitions.is_held(claim):
+            held = transitions.is_held(self.claim)
+        if not held:
             self._lost.set()
             self.check()
+        self._confirmed = asked
 
     def moved(self, move: Callable[[Claim], Claim]) -> Claim:
         """Let the wrapper move its own row's status without a look in between taking it for a loss."""
@@ -121,7 +130,7 @@ class Heartbeat:
             connection.close()
             return True
         if held:
-            self._last_good = sent
+            self._last_good = self._confirmed = sent
         return held
 
     def _is_overdue(self) -> bool:

@@ -15,16 +15,22 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from evolution import wire
 from evolution.child_process import run_forked
-from evolution.environment import drop_secrets
+from evolution.environment import Keys, take_secrets
 from evolution.phases.context import ChildSpec
 
 GRACE_SEC = 10.0
 CHILD = "evolution.child:run"
 
-ChildMain = Callable[[ChildSpec], wire.Answer]
+
+class ChildMain(Protocol):
+    """Runs in the child; its streams are the child's own."""
+
+    def __call__(self, spec: ChildSpec, *, keys: Keys) -> wire.Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ def _leave_after(work: Callable[[], None]) -> None:
 
 
 def _serve(connection: socket.socket, life: int, child: str) -> None:
-    drop_secrets()
+    keys = take_secrets()
     module, function = child.split(":")
     child_main: ChildMain = getattr(importlib.import_module(module), function)
     gc.collect()
@@ -89,12 +95,14 @@ def _serve(connection: socket.socket, life: int, child: str) -> None:
     try:
         while True:
             request: wire.StartChild = wire.receive(connection)
-            wire.send(connection, _run_child(connection, life, request.spec, child_main))
+            wire.send(connection, _run_child(connection, life, request.spec, partial(child_main, keys=keys)))
     except wire.PeerGone:
         return
 
 
-def _run_child(connection: socket.socket, life: int, spec: ChildSpec, child_main: ChildMain) -> wire.Answer:
+def _run_child(
+    connection: socket.socket, life: int, spec: ChildSpec, child_main: Callable[[ChildSpec], wire.Answer]
+) -> wire.Answer:
     """Fork one child and wait for its end. Raises PeerGone after ending it when the wrapper is gone."""
     result = os.memfd_create("answer")
     pid = os.fork()

@@ -18,6 +18,11 @@ def main() -> None:
     if not arguments or arguments in (["help"], ["--help"], ["-h"]):
         sys.stdout.write(help_text() + "\n")
         return
+    if arguments[0] == "evo_wrapper" and "rollback" not in arguments:
+        # Before Django is set up or anything connects: agents are forked from this process's first moment.
+        from evolution import zygote
+
+        zygote.start()
     settings = "web" if arguments[0] in WEB_COMMANDS else "slim"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", f"halo_site.settings.{settings}")
     sys.exit(_run(["halo", *arguments]))

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from evolution import wire
+from evolution.environment import Keys
 from evolution.phases.context import ChildSpec
 
 
-def run(spec: ChildSpec) -> wire.Answer:
+def run(spec: ChildSpec, *, keys: Keys) -> wire.Answer:
     script: dict[str, Any] = json.loads(sys.stdin.read())
     if script.get("ignore_term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

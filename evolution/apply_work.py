@@ -1,0 +1,129 @@
+"""The way of an apply: merge, regression run, preflight, checkpoint, publication; after a crash, on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from core.paths import halo_home
+from evolution import manifest as manifests
+from evolution import publish, restore, sandbox, snapshot, transitions
+from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.results import Source
+from evolution.claim import Claim
+from evolution.errors import ClaimLost
+from evolution.job import Job
+from evolution.manifest import Manifest
+from evolution.models import EvolutionApply
+from evolution.phases import merge, regress
+from evolution.publishing_lock import publishing
+from evolution.states import ApplyStatus
+
+
+def work(job: Job) -> None:
+    """Raises PhaseFailed (before the checkpoint), ClaimLost, LockHeld, OSError."""
+    if job.heart.claim.status == ApplyStatus.SYNCING:
+        _go_on(job)
+        return
+    apply = cast(EvolutionApply, job.row)
+    _prepare(job, apply)
+    job.enter("preflight")
+    with publishing(job):
+        manifest = _take_snapshot(job, apply)
+        job.step("checkpoint")
+        job.move(lambda claim, now: transitions.checkpoint(claim, now=now))
+        job.step("syncing")
+        _publish(job, manifest, _snapshot_folder(job, job.order.attempt))
+
+
+def _prepare(job: Job, apply: EvolutionApply) -> None:
+    ctx, sources, hint = job.context(), sources_of(apply), apply.reviewer_hint
+    job.enter("sandbox")
+    sandbox.prepare_apply(ctx)
+    job.enter("merge")
+    locked = tuple(job.settings.get("general.evolution.locked"))
+    merged = merge.merge(ctx, sources, hint, locked=locked)
+    job.enter("regress")
+    regress.regress(ctx, sources, merged, hint)
+    sandbox.verify_untouched(ctx)
+
+
+def sources_of(apply: EvolutionApply) -> tuple[Source, ...]:
+    """The runs that still stand for this apply, each at the attempt that was approved."""
+    paths = apply.workspace.paths.evolution
+    runs = apply.current_runs.order_by("id")
+    return tuple(
+        Source(run.pk, paths.run_attempt(run.pk, run.attempts), paths.run(run.pk), run.user_hint)
+        for run in runs
+    )
+
+
+def _take_snapshot(job: Job, apply: EvolutionApply) -> Manifest:
+    files = AttemptFiles(job.folder)
+    return snapshot.prepare(
+        halo=job.workspace.halo,
+        base_manifest=files.base_manifest,
+        sandbox=files.sandbox,
+        snapshot_folder=_snapshot_folder(job, job.order.attempt),
+        apply_id=apply.pk,
+        source_run_ids=[source.run_id for source in sources_of(apply)],
+        global_folder=halo_home().global_folder,
+        now=job.now(),
+        confirm=job.confirm,
+        step=job.step,
+    )
+
+
+def _go_on(job: Job) -> None:
+    """A resume: by the snapshot that the checkpoint named, in the direction the row stands for."""
+    apply = cast(EvolutionApply, job.row)
+    with publishing(job):
+        folder = _snapshot_folder(job, cast(int, apply.snapshot_attempt))
+        manifest = manifests.read(folder)
+        if apply.phase == transitions.RESTORING:
+            _restore(job, manifest, folder, reason=str(apply.progress.get("cause", "")))
+        else:
+            _publish(job, manifest, folder)
+
+
+def _publish(job: Job, manifest: Manifest, folder: Path) -> None:
+    try:
+        outcome = publish.publish(
+            halo=job.workspace.halo,
+            snapshot_folder=folder,
+            manifest=manifest,
+            confirm=job.confirm,
+            step=job.step,
+        )
+    except publish.Drifted as drift:
+        reason, rels = drift.reason, drift.rels
+        job.step("turn")
+        job.move(lambda claim, now: _turned(claim, reason=reason, rels=rels, now=now))
+        _restore(job, manifest, folder, reason=reason)
+        return
+    job.finish(lambda claim, now: transitions.finish_apply(claim, edited_since=outcome.edited_since, now=now))
+
+
+def _turned(claim: Claim, *, reason: str, rels: Sequence[str], now: datetime) -> Claim:
+    if not transitions.begin_restoring(claim, reason=reason, drifted=rels, now=now):
+        raise ClaimLost(f"{claim.row_id} was taken over before it was turned back.")
+    return claim
+
+
+def _restore(job: Job, manifest: Manifest, folder: Path, *, reason: str) -> None:
+    outcome = restore.restore(
+        halo=job.workspace.halo,
+        snapshot_folder=folder,
+        manifest=manifest,
+        confirm=job.confirm,
+        step=job.step,
+    )
+    job.finish(
+        lambda claim, now: transitions.fail_apply(claim, reason=reason, drifted=outcome.edited, now=now)
+    )
+
+
+def _snapshot_folder(job: Job, attempt: int) -> Path:
+    return job.paths.snapshot(job.order.row_id, attempt)

@@ -1,0 +1,112 @@
+"""One evaluation session, start to end, in a child of the zygote: no row, no database, no Django."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+import agents.model_call  # noqa: F401 - the zygote imports the model library by importing this module
+from agents.abort import AbortToken
+from agents.events import AgentEvent, Message, StreamDelta, SystemNote, ThinkingDelta, ToolCall, TurnError
+from agents.history import user_message
+from agents.loop import run_turn
+from agents.turn import Turn, TurnOutcome
+from core import atomic, clock
+from core.paths import UnsafePathError
+from evolution.environment import Keys
+from evolution.phases.context import ChildSpec
+from evolution.wire import Answer
+from sessions_app.logs import SessionLog, TurnRecorder
+from sessions_app.logs import records as make
+from workspaces.compose import Composed, SurfaceError, compose
+from workspaces.model_choice import ModelUnavailableError, resolve_model
+from workspaces.overrides import Surface
+from workspaces.publish_lock import SurfaceFiles
+
+COMPLETED, FAILED = 0, 1
+_LOG_LEAF = "session"
+_SHOWN_ARGUMENTS = 200
+
+
+def run(spec: ChildSpec, *, keys: Keys) -> Answer:
+    """Have the agent of ``spec`` answer the brief on standard input; its final text is also ``spec.output``."""
+    brief = sys.stdin.read()
+    try:
+        composed = compose(
+            Surface(SurfaceFiles(spec.surface), spec.global_folder),
+            spec.agent_id,
+            workspace_root=spec.workspace,
+            working_dir=spec.working_dir,
+        )
+        turn, log = _turn(spec, composed, brief, keys)
+    except (SurfaceError, ModelUnavailableError, UnsafePathError) as error:
+        return _answer(spec, TurnOutcome("failed", "", str(error)))
+    try:
+        outcome = asyncio.run(_abortable(turn))
+    finally:
+        log.end_turn()
+    return _answer(spec, outcome)
+
+
+async def _abortable(turn: Turn) -> TurnOutcome:
+    abort = AbortToken()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, abort.abort)
+    return await run_turn(turn, abort=abort)
+
+
+def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[Turn, SessionLog]:
+    message = user_message(brief)
+    history: list[Message] = [message]
+    spec.session_folder.mkdir(parents=True, exist_ok=True)
+    log = SessionLog(spec.session_folder, _LOG_LEAF)
+    log.load()
+    row_id = make.new_row_id()
+    at = clock.stamp(clock.now())
+    row = make.user_row(row_id=row_id, at=at, stamp=at, text=brief)
+    log.append(ui=[make.add(row)], raw=[make.message(message, [row_id])])
+    recorder = TurnRecorder(log, history, [[row_id]], ui_chars=spec.limits.tool_result_ui_chars)
+
+    def emit(event: AgentEvent) -> None:
+        recorder.record(event)
+        _show(event)
+
+    agent = composed.agent
+    turn = Turn(
+        agent_id=agent.id,
+        session_id=spec.session_folder.name,
+        system_prompt=composed.system_prompt,
+        history=history,
+        model=spec.model or resolve_model(agent, keys.settings, environment=keys.environment),
+        tools=agent.tools if spec.tools is None else spec.tools,
+        access=spec.access,
+        view=spec.view,
+        emit=emit,
+        limits=spec.limits,
+    )
+    return turn, log
+
+
+def _show(event: AgentEvent) -> None:
+    """Progress on standard output, which is the attempt's log; every line is a sign of life as well."""
+    match event:
+        case StreamDelta(text=text) | ThinkingDelta(text=text):
+            sys.stdout.write(text)
+        case ToolCall():
+            arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
+            sys.stdout.write(f"\n[{event.tool}] {arguments[:_SHOWN_ARGUMENTS]}\n")
+        case SystemNote(text=text) | TurnError(text=text):
+            sys.stdout.write(f"\n{text}\n")
+        case _:
+            return
+    sys.stdout.flush()
+
+
+def _answer(spec: ChildSpec, outcome: TurnOutcome) -> Answer:
+    if outcome.status == "completed":
+        if spec.output is not None:
+            atomic.write_text(spec.output, outcome.text)
+        return Answer(COMPLETED, outcome.text)
+    error = outcome.error or f"The session was {outcome.status}."
+    sys.stdout.write(f"\n{error}\n")
+    return Answer(FAILED, outcome.text, error)

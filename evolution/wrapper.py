@@ -1,0 +1,164 @@
+"""The director of one attempt: names the phases' keeper, holds claim and heartbeat, and turns what went wrong
+into the row's state. How a phase works, and what a row's states mean to it, is not known here.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+from django.db import connection
+
+from core import clock
+from core.db.clock import database_now
+from core.paths import halo_home
+from core.processes import ProcessIdentity
+from core.settings_file import Settings
+from evolution import apply_work, rollback_work, run_work, ticker, transitions
+from evolution.artifacts.patch import read_observation
+from evolution.children import Children
+from evolution.claim import Claim, apply_claim, run_claim
+from evolution.errors import ClaimLost, PhaseFailed, PhaseSkipped
+from evolution.heartbeat import Heartbeat
+from evolution.job import Job, Step
+from evolution.limits import Limits
+from evolution.models import EvolutionApply, EvolutionRun
+from evolution.spawn import Order, Verb
+from evolution.states import ApplyStatus
+from evolution.zygote import Zygote
+from workspaces.publish_lock import LockHeld
+
+logger = logging.getLogger(__name__)
+
+DONE, GAVE_UP = 0, 1
+
+Work = Callable[[Job], None]
+WORKS: Mapping[Verb, Work] = {
+    "run": run_work.work,
+    "apply": apply_work.work,
+    "rollback": rollback_work.work,
+}
+
+
+def work(
+    order: Order,
+    *,
+    zygote: Zygote | None,
+    step: Step = lambda name: None,
+    works: Mapping[Verb, Work] = WORKS,
+) -> int:
+    """Work one attempt to its end; the exit code. What comes next is claimed at once."""
+    signal.signal(signal.SIGTERM, _leave)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    try:
+        code = _attempt(order, zygote, step, works[order.verb])
+    finally:
+        if zygote is not None:
+            zygote.close()
+    ticker.tick()
+    connection.close()
+    return code
+
+
+def _attempt(order: Order, zygote: Zygote | None, step: Step, main: Work) -> int:
+    try:
+        job = _take_up(order, zygote, step)
+    except ClaimLost as lost:
+        logger.info("%s", lost)
+        return DONE
+    try:
+        return _guarded(job, main)
+    finally:
+        job.heart.stop()
+
+
+def _take_up(order: Order, zygote: Zygote | None, step: Step) -> Job:
+    """Write who works the row and start to beat. Raises ClaimLost for an attempt that came too late."""
+    sent = clock.suspended_seconds()
+    claim = _claim_of(order)
+    transitions.write_process(claim, process=ProcessIdentity.current(), now=database_now())
+    limits = Limits.load()
+    model = EvolutionRun if claim.kind == "run" else EvolutionApply
+    row = model._default_manager.select_related("workspace").get(pk=order.row_id)
+    heart = Heartbeat(
+        claim=claim,
+        timeout=limits.run_timeout if claim.kind == "run" else limits.apply_timeout,
+        on_lost=lambda: children.abort() if children is not None else None,
+    )
+    children = None if zygote is None else Children(zygote, check=heart.check)
+    heart.start(since=sent)
+    settings = Settings.load(halo_home(), row.workspace.paths)
+    return Job(order, row, heart, children, settings, step)
+
+
+def _claim_of(order: Order) -> Claim:
+    if order.verb == "run":
+        return run_claim(order.row_id, order.attempt)
+    if order.verb == "rollback":
+        return apply_claim(order.row_id, order.attempt, ApplyStatus.ROLLING_BACK)
+    status = EvolutionApply.objects.filter(pk=order.row_id).values_list("status", flat=True).first()
+    syncing = status == ApplyStatus.SYNCING
+    return apply_claim(order.row_id, order.attempt, ApplyStatus.SYNCING if syncing else ApplyStatus.RUNNING)
+
+
+def _guarded(job: Job, main: Work) -> int:
+    """Run the work; what it raises becomes the row's end, or a reason and another try."""
+    try:
+        try:
+            main(job)
+        except PhaseSkipped as skipped:
+            _skip(job, skipped.reason)
+        except PhaseFailed as failed:
+            _fail(job, failed.reason)
+        except OSError as error:
+            if _surface_is_touched(job):
+                raise
+            _fail(job, f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except ClaimLost as lost:
+        logger.info("%s", lost)
+        return DONE
+    except LockHeld as held:
+        return _give_up(job, held.reason)
+    except Exception as error:
+        logger.exception("%s %s", job.order.verb, job.order.row_id)
+        return _give_up(job, f"{type(error).__name__}: {error}")
+    return DONE
+
+
+def _surface_is_touched(job: Job) -> bool:
+    return job.heart.claim.status in (ApplyStatus.SYNCING, ApplyStatus.ROLLING_BACK)
+
+
+def _skip(job: Job, reason: str) -> None:
+    observed = bool(read_observation(job.folder))
+    job.finish(
+        lambda claim, now: transitions.skip_run(claim, reason=reason, has_observation=observed, now=now)
+    )
+
+
+def _fail(job: Job, reason: str) -> None:
+    if job.order.verb == "run":
+        observed = bool(read_observation(job.folder))
+        job.finish(
+            lambda claim, now: transitions.fail_run(claim, reason=reason, has_observation=observed, now=now)
+        )
+    else:
+        job.finish(lambda claim, now: transitions.fail_apply(claim, reason=reason, now=now))
+
+
+def _give_up(job: Job, reason: str) -> int:
+    """This attempt ends here; the next tick finds its wrapper gone and decides on another."""
+    job.heart.stop()
+    try:
+        transitions.leave_reason(job.heart.claim, reason=reason)
+    except ClaimLost as lost:
+        logger.info("%s", lost)
+    return GAVE_UP
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    """SIGTERM (a machine that shuts down): leave as if killed; the ticker takes up from there."""
+    sys.exit(GAVE_UP)

@@ -1,0 +1,452 @@
+"""Any number of ticks, wrappers, people, crashes and clocks, in any order (invariants 1, 2, 3, 9)."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from core.db.models import Event
+from core.processes import ProcessIdentity, boot_id, host_name
+from evolution import transitions
+from evolution.claim import Claim, RunSeen
+from evolution.errors import ClaimLost, Refused
+from evolution.limits import Limits
+from evolution.models import EvolutionApply, EvolutionRun
+from evolution.spawn import Order, SpawnFailed
+from evolution.states import (
+    APPLY_HOLDS_WORKSPACE,
+    APPLY_MOVES,
+    RUN_MOVES,
+    ApplyStatus,
+    RunStatus,
+)
+from evolution.ticker import tick, ticker_lock
+from tests.evolution.rows import SCORE, START, Rows, seen
+
+LIMITS = Limits(max_concurrent_run=2, max_concurrent_apply=2, max_attempts=2)
+LIVE: set[int] = set()
+"""The pids of the wrappers that live in this world."""
+
+
+@dataclass
+class Wrapper:
+    """A process that works an order as a real one does: everything it writes, it writes on its claim."""
+
+    order: Order
+    pid: int
+    status: str
+    phase: str = ""
+
+    @property
+    def claim(self) -> Claim:
+        kind = "run" if self.order.verb == "run" else "apply"
+        return Claim(kind, self.order.row_id, self.status, self.order.attempt)  # type: ignore[arg-type]
+
+    @property
+    def process(self) -> ProcessIdentity:
+        return ProcessIdentity(host_name(), boot_id(), self.pid, 1)
+
+
+class World(RuleBasedStateMachine):
+    runs = Bundle("runs")
+    views = Bundle("views")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.atomic = transaction.atomic()
+        self.atomic.__enter__()
+        self.folder = tempfile.TemporaryDirectory()
+        root = Path(self.folder.name)
+        self.places = [Rows.make(root, name="one"), Rows.make(root, name="two")]
+        self.elsewhere = Rows.make(root, name="three", host="other-machine")
+        self.user = self.places[0].user
+        self.now: datetime = START
+        self.wrappers: list[Wrapper] = []
+        self.pids = itertools.count(100_000)
+        self.attempts: dict[str, int] = {}
+        self.claimed: set[Order] = set()
+        self.checked_events = 0
+        LIVE.clear()
+
+    def teardown(self) -> None:
+        self.everything_comes_to_an_end()
+        self.folder.cleanup()
+        transaction.set_rollback(True)
+        self.atomic.__exit__(None, None, None)
+
+    # -- the world
+
+    @rule(target=runs, place=st.integers(0, 2), hint=st.sampled_from(["", "shorter"]))
+    def enqueue(self, place: int, hint: str) -> str:
+        rows = [*self.places, self.elsewhere][place]
+        return rows.pending(user_hint=hint).pk
+
+    @rule(minutes=st.sampled_from([0.1, 1, 4, 6, 13]))
+    def time_passes(self, minutes: float) -> None:
+        self.now += timedelta(minutes=minutes)
+
+    @rule(how=st.sampled_from(["starts", "fails", "dies"]))
+    def tick(self, how: str) -> None:
+        tick(now=self.now, limits=LIMITS, spawn=lambda order: self.spawn(order, how))
+
+    def spawn(self, order: Order, how: str) -> None:
+        assert order not in self.claimed, "an attempt was given out twice"
+        self.claimed.add(order)
+        if how == "fails":
+            raise SpawnFailed("no memory")
+        if how == "starts":
+            model = EvolutionRun if order.verb == "run" else EvolutionApply
+            row = model._default_manager.get(pk=order.row_id)
+            self.wrappers.append(Wrapper(order, next(self.pids), row.status, row.phase))
+            LIVE.add(self.wrappers[-1].pid)
+
+    @precondition(lambda self: self.wrappers)
+    @rule(data=st.data())
+    def a_wrapper_crashes(self, data: st.DataObject) -> None:
+        wrapper = data.draw(st.sampled_from(self.wrappers))
+        LIVE.discard(wrapper.pid)
+
+    @rule()
+    def the_machine_restarts(self) -> None:
+        LIVE.clear()
+
+    # -- wrappers
+
+    @precondition(lambda self: self.wrappers)
+    @rule(data=st.data())
+    def a_wrapper_reports(self, data: st.DataObject) -> None:
+        wrapper = self.living(data)
+        if wrapper is not None:
+            self.write(
+                wrapper,
+                lambda: transitions.write_process(wrapper.claim, process=wrapper.process, now=self.now),
+            )
+
+    @precondition(lambda self: self.wrappers)
+    @rule(data=st.data())
+    def a_wrapper_beats(self, data: st.DataObject) -> None:
+        wrapper = self.living(data)
+        if wrapper is not None:
+            assert transitions.beat(wrapper.claim, now=self.now) == self.is_its_claim(wrapper)
+
+    @precondition(lambda self: self.wrappers)
+    @rule(data=st.data(), well=st.booleans(), auto=st.booleans())
+    def a_wrapper_goes_on(self, data: st.DataObject, well: bool, auto: bool) -> None:
+        wrapper = self.living(data)
+        if wrapper is not None:
+            self.advance(wrapper, well=well, auto=auto)
+
+    def living(self, data: st.DataObject) -> Wrapper | None:
+        """Also the replaced and the cancelled ones: they live until they notice."""
+        living = [wrapper for wrapper in self.wrappers if wrapper.pid in LIVE]
+        return data.draw(st.sampled_from(living)) if living else None
+
+    def advance(self, wrapper: Wrapper, *, well: bool, auto: bool = False) -> None:
+        claim, now = wrapper.claim, self.now
+        if wrapper.order.verb == "run":
+            self.write(wrapper, lambda: _end_run(claim, well=well, auto=auto, now=now))
+        elif wrapper.order.verb == "rollback":
+            if wrapper.phase != transitions.PLANNING:
+                self.write(wrapper, lambda: transitions.finish_rollback(claim, outcome={}, now=now))
+            elif well:
+                self.write(wrapper, lambda: transitions.set_phase(claim, phase="rolling_back", now=now))
+                wrapper.phase = "rolling_back"
+            else:
+                self.write(
+                    wrapper,
+                    lambda: transitions.refuse_rollback(claim, code="conflict", details={}, now=now),
+                )
+        elif wrapper.status == ApplyStatus.RUNNING:
+            if not well:
+                self.write(wrapper, lambda: transitions.fail_apply(claim, reason="merge", now=now))
+            elif self.write(wrapper, lambda: transitions.checkpoint(claim, now=now)):
+                wrapper.status, wrapper.phase = ApplyStatus.SYNCING, "publishing"
+        elif wrapper.phase == transitions.RESTORING:
+            self.write(wrapper, lambda: transitions.fail_apply(claim, reason="drift", now=now))
+        elif well:
+            self.write(wrapper, lambda: transitions.finish_apply(claim, now=now))
+        else:
+            self.write(wrapper, lambda: _turn(claim, now=now))
+            wrapper.phase = transitions.RESTORING
+
+    def write(self, wrapper: Wrapper, what: Callable[[], object]) -> bool:
+        """Whether it was written; exactly when the claim stood, and else nothing has changed."""
+        may, before = self.is_its_claim(wrapper), self.everything()
+        try:
+            what()
+        except ClaimLost:
+            assert not may
+            assert self.everything() == before
+            LIVE.discard(wrapper.pid)
+            return False
+        assert may
+        return True
+
+    def is_its_claim(self, wrapper: Wrapper) -> bool:
+        """Read off the row without the code under test."""
+        model = EvolutionRun if wrapper.order.verb == "run" else EvolutionApply
+        row: Any = model._default_manager.get(pk=wrapper.order.row_id)
+        is_stuck = model is EvolutionApply and (row.needs_person is not None or row.started_at is None)
+        if wrapper.order.verb == "apply" and row.phase == transitions.RESTORING != wrapper.phase:
+            return False  # only its attempt tells; turned round means a newer attempt
+        return (row.status, row.attempts) == (wrapper.status, wrapper.order.attempt) and not is_stuck
+
+    # -- people, who decide on what they saw a while ago
+
+    @rule(target=views, run=runs)
+    def a_person_looks(self, run: str) -> Any:
+        row = EvolutionRun.objects.get(pk=run)
+        return multiple(seen(row)) if row.status in ("awaiting_review", "approved") else multiple()
+
+    @rule(first=views, second=views)
+    def approve(self, first: RunSeen, second: RunSeen) -> None:
+        picked = {view.run_id: view for view in (first, second)}
+        rows = EvolutionRun.objects.in_bulk(list(picked))
+        workspace = rows[first.run_id].workspace_id
+        fits = all(_still(rows[key], view) for key, view in picked.items())
+        same = all(row.workspace_id == workspace for row in rows.values())
+        self.decide(
+            fits and same,
+            lambda: transitions.approve(
+                runs=list(picked.values()), workspace_id=workspace, user=self.user, now=self.now
+            ),
+        )
+
+    @rule(view=views)
+    def reject(self, view: RunSeen) -> None:
+        fits = _still(EvolutionRun.objects.get(pk=view.run_id), view)
+        self.decide(fits, lambda: transitions.reject(run=view, user=self.user, reason="no", now=self.now))
+
+    @rule(run=runs)
+    def retry(self, run: str) -> None:
+        row = EvolutionRun.objects.get(pk=run)
+        fits = (row.status, "pending") in RUN_MOVES and row.status != RunStatus.RUNNING
+        if row.status == RunStatus.APPROVED:
+            assert row.current_apply is not None
+            fits = row.current_apply.status in ("failed", "timeout", "cancelled")
+        if fits:
+            self.decide(
+                True,
+                lambda: transitions.retry(
+                    run_id=run,
+                    source=RunStatus(row.status),
+                    attempt=row.attempts,
+                    hint=row.user_hint,
+                    user=self.user,
+                    now=self.now,
+                ),
+            )
+
+    @rule(run=runs)
+    def cancel_run(self, run: str) -> None:
+        fits = EvolutionRun.objects.get(pk=run).status in ("pending", "running")
+        self.decide(fits, lambda: transitions.cancel_run(run_id=run, user=self.user, now=self.now))
+
+    @precondition(lambda self: EvolutionApply.objects.exists())
+    @rule(data=st.data(), what=st.sampled_from(["cancel", "roll back", "try again"]))
+    def decide_on_an_apply(self, data: st.DataObject, what: str) -> None:
+        apply = data.draw(st.sampled_from(list(EvolutionApply.objects.order_by("id"))))
+        if what == "cancel":
+            self.decide(
+                apply.status in ("pending", "running"),
+                lambda: transitions.cancel_apply(apply_id=apply.pk, user=self.user, now=self.now),
+            )
+        elif what == "try again":
+            self.decide(
+                apply.needs_person is not None,
+                lambda: transitions.try_again(apply_id=apply.pk, user=self.user, now=self.now),
+            )
+        else:
+            busy = EvolutionApply.objects.filter(
+                workspace=apply.workspace_id,
+                status__in=["pending", "running", "syncing", "rolling_back"],
+            ).exists()
+            self.decide(apply.status == "applied" and not busy, lambda: self.roll_back(apply))
+
+    def roll_back(self, apply: EvolutionApply) -> None:
+        with ticker_lock():
+            claim = transitions.begin_rollback(
+                apply_id=apply.pk,
+                attempts=apply.attempts,
+                user=self.user,
+                force=False,
+                seen=[],
+                now=self.now,
+            )
+        self.spawn(Order("rollback", claim.row_id, claim.attempt), "starts")
+
+    def decide(self, fits: bool, what: Callable[[], object]) -> None:
+        before = self.everything()
+        try:
+            what()
+        except Refused:
+            assert not fits
+            assert self.everything() == before
+        else:
+            assert fits
+
+    # -- what always holds
+
+    def everything(self) -> list[Any]:
+        return [
+            list(EvolutionRun.objects.order_by("id").values()),
+            list(EvolutionApply.objects.order_by("id").values()),
+            Event.objects.count(),
+        ]
+
+    @invariant()
+    def every_move_is_in_the_table_and_told(self) -> None:
+        events = list(Event.objects.order_by("id").filter(id__gt=self.checked_events))
+        for event in events:
+            self.checked_events = event.pk
+            if "from" not in event.payload:
+                continue
+            is_run = event.kind == "evolution:run_changed"
+            pair = (event.payload["from"], event.payload["to"])
+            assert pair in (RUN_MOVES if is_run else APPLY_MOVES)
+            if is_run and pair[0] in ("rejected", "cancelled", "skipped", "rolled_back"):
+                assert event.payload["by"] == self.user.pk, "a machine undid what stood"
+            if is_run and pair == ("approved", "awaiting_review"):
+                assert EvolutionApply.objects.get(pk=event.payload["apply"]).is_auto
+        told = {event.object_id: event.payload["to"] for event in events if "to" in event.payload}
+        for model in (EvolutionRun, EvolutionApply):
+            for row in model._default_manager.filter(pk__in=told):
+                assert row.status == told[row.pk]
+
+    @invariant()
+    def attempts_only_grow(self) -> None:
+        for model in (EvolutionRun, EvolutionApply):
+            for row_id, attempts in model._default_manager.values_list("id", "attempts"):
+                assert attempts >= self.attempts.get(row_id, 0)
+                self.attempts[row_id] = attempts
+
+    @invariant()
+    def limits_are_kept(self) -> None:
+        holding = EvolutionApply.objects.filter(status__in=sorted(APPLY_HOLDS_WORKSPACE))
+        workspaces = list(holding.values_list("workspace_id", flat=True))
+        assert len(workspaces) == len(set(workspaces))
+        assert EvolutionRun.objects.filter(status="running").count() <= LIMITS.max_concurrent_run
+        at_work = holding.filter(needs_person__isnull=True, started_at__isnull=False)
+        assert at_work.exclude(status="rolling_back").count() <= LIMITS.max_concurrent_apply
+
+    @invariant()
+    def runs_and_applies_tell_the_same_story(self) -> None:
+        stories = {
+            "approved": {"pending", "running", "syncing", "failed", "timeout", "cancelled"},
+            "applied": {"applied", "rolling_back"},
+            "rolled_back": {"rolled_back"},
+        }
+        for run in EvolutionRun.objects.filter(status__in=stories).select_related("current_apply"):
+            assert run.current_apply is not None
+            assert run.current_apply.status in stories[run.status]
+            if run.status == "approved" and run.current_apply.is_auto:
+                assert run.current_apply.status in ("pending", "running", "syncing")
+            if run.decided_by_id is None:
+                assert run.current_apply.is_auto, "a person's decision carries their name"
+
+    @invariant()
+    def what_is_elsewhere_is_left_alone(self) -> None:
+        assert not EvolutionRun.objects.filter(workspace=self.elsewhere.workspace, attempts__gt=0).exists()
+
+    def everything_comes_to_an_end(self) -> None:
+        """Left alone with wrappers that work, nothing stays in flight but what waits for a person."""
+        here = [rows.workspace.pk for rows in self.places]
+        for _ in range(120):
+            in_flight = EvolutionRun.objects.filter(
+                workspace__in=here, status__in=["pending", "running"]
+            ).exists()
+            applies = EvolutionApply.objects.filter(
+                workspace__in=here, status__in=["pending", "running", "syncing", "rolling_back"]
+            )
+            stuck = set(applies.exclude(needs_person=None).values_list("workspace_id", flat=True))
+            if not in_flight and not applies.exclude(workspace__in=stuck).exists():
+                return
+            self.now += timedelta(minutes=6)
+            self.tick("starts")
+            for wrapper in list(self.wrappers):
+                while wrapper.pid in LIVE and self.is_its_claim(wrapper):
+                    self.advance(wrapper, well=True)
+                LIVE.discard(wrapper.pid)
+        raise AssertionError("something never comes to an end")
+
+
+def _end_run(claim: Claim, *, well: bool, auto: bool, now: datetime) -> None:
+    if not well:
+        transitions.fail_run(claim, reason="no", now=now)
+    elif auto:
+        transitions.pass_gates(claim, score=SCORE, auto_reason="", has_observation=False, now=now)
+    else:
+        transitions.await_review(claim, score=SCORE, auto_reason="level", has_observation=False, now=now)
+
+
+def _turn(claim: Claim, *, now: datetime) -> None:
+    if not transitions.begin_restoring(claim, reason="drift:a", drifted=["a"], now=now):
+        raise ClaimLost("taken over")
+
+
+def _still(row: EvolutionRun, view: RunSeen) -> bool:
+    if row.attempts != view.attempt:
+        return False
+    if view.apply_id is None:
+        return row.status == RunStatus.AWAITING_REVIEW
+    ended = row.current_apply is not None and row.current_apply.status in ("failed", "timeout", "cancelled")
+    return row.status == RunStatus.APPROVED and row.current_apply_id == view.apply_id and ended
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of this world live and die by ``LIVE``; ids count up, so that a failure can be replayed."""
+
+    def send(self: ProcessIdentity, _signal: int) -> bool:
+        was_alive = self.pid in LIVE
+        LIVE.discard(self.pid)
+        return was_alive
+
+    numbers = itertools.count(1)
+    for module in ("tests.evolution.rows", "evolution.transitions.runs", "evolution.transitions.decisions"):
+        monkeypatch.setattr(f"{module}.new_row_id", lambda: f"{next(numbers):026d}")
+    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda self: self.pid in LIVE)
+    monkeypatch.setattr(ProcessIdentity, "send", send)
+
+
+def play(examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        World,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.usefixtures("db", "processes")
+def test_any_order_of_events() -> None:
+    play(examples=40, steps=25)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("db", "processes")
+def test_any_order_of_events_for_long() -> None:
+    play(examples=3000, steps=80)
