@@ -13,9 +13,10 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.category import Unreadable
 from evolution.changes import Content, Link
 from evolution.errors import PhaseFailed
+from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
 from evolution.skill_changes import read_skill
-from evolution.surface_folder import hash_surface, is_published, read_surface
+from evolution.surface_folder import hash_surface, read_surface
 
 
 def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | None) -> tuple[str, ...]:

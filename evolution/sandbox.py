@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path, PurePosixPath
 
-from core import atomic, hashes
+from core import atomic
 from core.paths import UnsafePathError, WorkspacePaths, inside
 from evolution import changes
 from evolution.artifacts import frozen
@@ -14,13 +14,13 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.category import Unreadable, read_mapping
 from evolution.changes import Change, Content
 from evolution.errors import PhaseFailed
+from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
 from evolution.surface_folder import (
     HIDDEN,
     Copy,
     copy_live,
     hash_surface,
-    is_published,
     read_live,
     read_surface,
     walk,
@@ -268,17 +268,3 @@ def _remove_empty(root: Path) -> None:
     for path in folders:
         if path != root / ".halo" and not any(path.iterdir()):
             path.rmdir()
-
-
-def base_hash(files: AttemptFiles, rel: str) -> str | None:
-    """What the live file was at the claim, None: absent; a review goes stale when the live file isn't that."""
-    manifest = json.loads(files.base_manifest.read_bytes())
-    found = manifest.get(rel)
-    return found if isinstance(found, str) else None
-
-
-def is_stale(folder: Path, workspace: Path, rel: str) -> bool:
-    """Whether ``rel`` has changed in the live surface since this attempt copied it."""
-    path = WorkspacePaths(workspace).halo / rel
-    live = hashes.of_file(path) if path.is_file() else None
-    return live != base_hash(AttemptFiles(folder), rel)

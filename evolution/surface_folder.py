@@ -23,10 +23,6 @@ HIDDEN = ("INSTRUCTIONS.md", "USER.md", "agents", "prompts", "skills")
 MAX_BYTES = 200 * 1024 * 1024
 
 
-def is_published(rel: str) -> bool:
-    return rel.split("/", 1)[0] in PUBLISHED
-
-
 def walk(root: Path, names: Sequence[str] | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Every entry below ``root`` that is no folder, in name order; with ``names`` only these top entries."""
     pending = [""]

@@ -20,6 +20,7 @@ from evolution.briefs.parts import ContextFile, ContextItem, EarlierDraft, Froze
 from evolution.checks import check_changes, check_locks
 from evolution.conversation import answer_after, find_user_message
 from evolution.errors import PhaseFailed, PhaseSkipped
+from evolution.manifest import is_published
 from evolution.phases.common import (
     DRAFTER,
     Asked,
@@ -30,7 +31,6 @@ from evolution.phases.common import (
     working_view,
 )
 from evolution.phases.context import PhaseContext
-from evolution.surface_folder import is_published
 
 MAX_REASON_CHARS = 2_000
 MAX_SKIP_BYTES = 262_144

@@ -3,6 +3,7 @@
 Ticker transitions answer whether they happened, a wrapper's raise ClaimLost, a person's raise Refused.
 """
 
+from evolution.transitions._moves import RUN_EVENT
 from evolution.transitions.applies import (
     PLANNING,
     RESTORING,
@@ -43,6 +44,7 @@ from evolution.transitions.runs import (
 __all__ = [
     "PLANNING",
     "RESTORING",
+    "RUN_EVENT",
     "RunScore",
     "approve",
     "await_review",
