@@ -133,11 +133,15 @@ def inside(folder: Path, text: str) -> Path:
     For reading and showing only: between this check and an open a link can be swapped; tools that act for
     an agent open through ``agents.files``.
     """
+    return inside_real(os.path.realpath(folder), text)
+
+
+def inside_real(root: str, text: str) -> Path:
+    """``inside`` for a folder whose real path the caller has found out, to ask many questions about it."""
     relative = checked_relative(text)
-    root = os.path.realpath(folder)
     candidate = _followed(os.path.join(root, relative), text)  # noqa: PTH118 - Path costs ten times as much
     if candidate != root and not candidate.startswith(root.rstrip("/") + "/"):
-        raise UnsafePathError(f"{text!r} leads out of {folder} through a symlink.")
+        raise UnsafePathError(f"{text!r} leads out of {root} through a symlink.")
     return Path(candidate)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -78,6 +79,12 @@ def load(data: bytes, *, limit: int = MAX_BYTES) -> Document:
         raise YamlError(
             f"a value can't be read ({type(error).__name__}: {str(error)[:100]})", None
         ) from error
+
+
+@lru_cache(maxsize=128)
+def load_small(data: bytes) -> Document:
+    """``load`` for files that are read again for every turn; the result is shared, so don't change it."""
+    return load(data)
 
 
 def unshared(value: Any) -> Any:

@@ -294,8 +294,8 @@ _OTHERS = (
         "list",
         [],
         "Further paths that sandboxed commands may read.",
-        pattern=r"/.*",
-        pattern_says="absolute paths",
+        pattern=r"/.*[^/.].*",
+        pattern_says="absolute paths, not the root folder",
         is_global=True,
     ),
     Setting(

@@ -9,7 +9,7 @@ from typing import Any
 from core.bounded_read import UnreadableFileError
 from core.faults import Fault, kind_of
 from core.paths import UnsafePathError
-from core.safe_yaml import Document, YamlError, load
+from core.safe_yaml import Document, YamlError, load_small
 from workspaces.fields import Fields
 from workspaces.overrides import Folder, Scope
 
@@ -95,7 +95,7 @@ def _document(folder: Folder, where: str, faults: list[Fault]) -> Document | Non
 
 def _parsed(data: bytes, where: str, faults: list[Fault]) -> Document | None:
     try:
-        document = load(data)
+        document = load_small(data)
     except YamlError as error:
         faults.append(
             Fault(where, error.line, "", error.problem, "YAML (a text with ': ' in it needs quotes)")

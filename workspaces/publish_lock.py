@@ -8,6 +8,7 @@ the paths of its manifest are read from the snapshot's ``before/``: no turn star
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Literal
 
 from core import atomic
 from core.bounded_read import read_bounded
-from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside
+from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside_real
 from workspaces.lock_file import LockHeld, LockOwner, disown, exclusive, holder, shared
 
 __all__ = [
@@ -102,6 +103,7 @@ class SurfaceFiles:
     def __init__(self, halo: Path, overlay: _Overlay | None = None) -> None:
         self.halo = halo
         self._overlay = overlay or _Overlay()
+        self._real_parent = os.path.realpath(halo.parent)
 
     def read(self, rel: str) -> bytes | None:
         """The content, or None when there is no such file. Raises UnreadableFileError (size, kind, rights)."""
@@ -134,7 +136,7 @@ class SurfaceFiles:
             return None
         if clean in self._overlay.before:
             return self._overlay.before[clean]
-        return inside(self.halo.parent, f"{self.halo.name}/{clean}")
+        return inside_real(self._real_parent, f"{self.halo.name}/{clean}")
 
 
 def surface_files(halo: Path, *, is_final: Callable[[str], bool] = lambda _apply_id: False) -> SurfaceFiles:

@@ -15,7 +15,7 @@ from typing import Any
 from core.bounded_read import UnreadableFileError
 from core.faults import Fault, kind_of
 from core.paths import UnsafePathError
-from core.safe_yaml import Document, YamlError, load
+from core.safe_yaml import Document, YamlError, load_small
 from core.settings_file import scalar
 from workspaces.fields import Fields
 from workspaces.overrides import Folder, Scope, decoded
@@ -118,7 +118,7 @@ def split_frontmatter(data: bytes, *, where: str, faults: list[Fault]) -> tuple[
         return None, ""
     body = "\n".join(lines[end + 1 :]).lstrip("\n")
     try:
-        document = load("\n".join(lines[1:end]).encode())
+        document = load_small("\n".join(lines[1:end]).encode())
     except YamlError as error:
         line = None if error.line is None else error.line + 1
         faults.append(Fault(where, line, "", error.problem, "YAML (a text with ': ' in it needs quotes)"))
