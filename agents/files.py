@@ -124,7 +124,7 @@ def replace_file(view: View, place: Place, data: bytes) -> None:
 def check_writable(view: View, path: Path) -> None:
     if view.may_write(path):
         return
-    if view.in_surface(path):
+    if view.guard_surface and view.in_surface(path):
         raise ToolError(
             f"{path} belongs to the prompt surface, which no tool may write. To have it changed, "
             "ask the user to type /evo with what should change; a reviewer decides. "

@@ -39,7 +39,7 @@ def workspace_view(
     source = halo.resolve()
     mounts = [Mount(real, real, writable=True), Mount(halo, source)]
     mounts += [Mount(halo / name, source / name, writable=True) for name in WRITABLE_IN_HALO]
-    mounts += [Mount(path, path) for path in _frozen_in_workspace(real, working_dir)]
+    mounts += _frozen_in_workspace(real, working_dir)
     return _session_view(
         root=real,
         mounts=mounts,
@@ -129,14 +129,25 @@ def _readable(extra: Iterable[Path]) -> list[Path]:
     return [path.absolute() for path in extra if path.exists()]
 
 
-def _frozen_in_workspace(root: Path, working_dir: Path | None) -> list[Path]:
+def _frozen_in_workspace(root: Path, working_dir: Path | None) -> list[Mount]:
     """What shapes prompts outside the root's ``.halo``: agents' notes, and ``.halo`` folders on the chain.
 
+    The folders that lead to such a ``.halo`` are mounts of their own, or renaming one would swap the surface.
     Names that are symlinks are left out: bound, they would show what they point at.
     """
-    candidates = [root / ".agents", root / "AGENTS.md"]
-    folder = (working_dir or root).resolve()
-    while folder != root and root in folder.parents:
-        candidates.append(folder / ".halo")
-        folder = folder.parent
-    return [path for path in candidates if path.exists() and not path.is_symlink()]
+    found = [Mount(path, path) for path in (root / ".agents", root / "AGENTS.md") if _is_itself(path)]
+    chain = [root]
+    for name in (working_dir or root).resolve().relative_to(root).parts:
+        chain.append(chain[-1] / name)
+    nested = [folder / ".halo" for folder in chain[1:] if _is_itself(folder / ".halo")]
+    found += [Mount(path, path) for path in nested]
+    found += [
+        Mount(folder, folder, writable=True)
+        for folder in chain[1:]
+        if any(folder in path.parents for path in nested)
+    ]
+    return found
+
+
+def _is_itself(path: Path) -> bool:
+    return path.exists() and not path.is_symlink()

@@ -15,6 +15,7 @@ from agents.tools.tree import SKIPPED, Entry, entries
 MATCHES_AT_MOST = 500
 LINE_CHARS = 300
 FILE_BYTES = 20 * 1024 * 1024
+_COMPLAINT = re.compile(r"(rg: |regex parse error|error: )")
 
 
 def grep(
@@ -48,7 +49,15 @@ def grep(
 def _by_ripgrep(
     context: ToolContext, program: str, where: Path, pattern: str, include: str, ignore_case: bool
 ) -> list[str]:
-    arguments = [program, "--no-config", "--no-heading", "--with-filename", "--line-number", "--color=never"]
+    arguments = [
+        program,
+        "--no-config",
+        "--no-messages",
+        "--no-heading",
+        "--with-filename",
+        "--line-number",
+        "--color=never",
+    ]
     arguments += [
         "--no-ignore",
         "--hidden",
@@ -62,7 +71,7 @@ def _by_ripgrep(
     folder = where if where.is_dir() else where.parent
     target = "." if folder == where else where.name
     outcome = shell.run(context, [*arguments, "--regexp", pattern, "--", target], folder=folder)
-    if outcome.exit_code == 2 and not outcome.text.startswith("./"):
+    if outcome.exit_code == 2 and _COMPLAINT.match(outcome.text):
         raise ToolError(f"The search failed: {outcome.text.strip()[:500]}")
     return [line[2:] if line.startswith("./") else line for line in outcome.text.split("\n") if line]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import select
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,37 @@ def place(tmp_path: Path) -> Place:
     (home / "secrets/settings.yaml").write_text("openai: {secrets: {api_key: sk-secret}}\n")
     (home / "halo.sqlite3").write_text("rows")
     return Place(root, home)
+
+
+class Held:
+    """A named pipe in the workspace: a command holds it open, and so does everything it starts."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.name = path.name
+        self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def is_free(self) -> bool:
+        """Whether nobody holds it (any more), right now."""
+        try:
+            return os.read(self._reader, 1) == b""
+        except BlockingIOError:
+            return False
+
+    def wait(self) -> bytes:
+        """What is written next, or nothing when the last holder goes."""
+        select.select([self._reader], [], [], 60)
+        return os.read(self._reader, 100)
+
+    def close(self) -> None:
+        os.close(self._reader)
+
+
+@pytest.fixture
+def held(place: Place) -> Iterator[Held]:
+    made = Held(place.root / "held")
+    yield made
+    made.close()
 
 
 @dataclass
