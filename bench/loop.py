@@ -26,29 +26,37 @@ CALLS = 60
 
 
 def measure() -> dict[str, Any]:
-    """``{"p50_ms", "p95_ms", "messages", "calls"}``: time between the end of one model call and the next one."""
+    """Time between the end of one model call and the next one's start; ``cpu_ms``: of it on the processor."""
     from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
     times: list[tuple[float, float]] = []
+    processor: list[tuple[float, float]] = []
 
     async def answer(messages: list[Any], info: AgentInfo) -> AsyncIterator[DeltaToolCalls | str]:
-        entered = time.perf_counter()
+        entered, busy = time.perf_counter(), time.process_time()
         if len(times) == CALLS:
             yield "done"
         else:
             arguments = f'{{"number": {len(times)}}}'
             yield {0: DeltaToolCall(name="nothing", json_args=arguments, tool_call_id=f"call-{len(times)}")}
         times.append((entered, time.perf_counter()))
+        processor.append((busy, time.process_time()))
 
     with TemporaryDirectory() as folder, _model(FunctionModel(stream_function=answer)):
         asyncio.run(_turn(Path(folder)))
-    gaps = sorted(1000 * (later[0] - earlier[1]) for earlier, later in pairwise(times))
+    gaps = _gaps(times)
     return {
         "p50_ms": round(statistics.median(gaps), 3),
         "p95_ms": round(gaps[int(len(gaps) * 0.95)], 3),
+        "cpu_ms": round(statistics.median(_gaps(processor)), 3),
         "messages": MESSAGES,
         "calls": CALLS,
     }
+
+
+def _gaps(spans: list[tuple[float, float]]) -> list[float]:
+    """Milliseconds from the end of each span to the start of the next, sorted."""
+    return sorted(1000 * (later[0] - earlier[1]) for earlier, later in pairwise(spans))
 
 
 async def _turn(folder: Path) -> None:
