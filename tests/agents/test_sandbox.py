@@ -154,10 +154,11 @@ def test_no_network_no_foreign_process_no_inherited_environment(
 def test_readonly_writes_only_to_its_own_tmp(place: Place) -> None:
     before = content(place)
     view = views.readonly_view(place.root, place.global_folder)
-    out = run(view, "echo x > /tmp/mine && cat /tmp/mine; echo x > here; echo x > .halo/memory/x; mkdir d")
+    mine = Path("/tmp") / f"halo-sandbox-{os.getpid()}"
+    out = run(view, f"echo x > {mine} && cat {mine}; echo x > here; echo x > .halo/memory/x; mkdir d")
     assert out.startswith("x\n")
     assert content(place) == before
-    assert not Path("/tmp/mine").exists()
+    assert not mine.exists()
 
 
 def test_an_overlay_stands_in_for_the_surface(place: Place, tmp_path: Path) -> None:
