@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import signal
 import sys
 
-import agents.model_call  # noqa: F401 - the zygote imports the model library by importing this module
 from agents.abort import AbortToken
 from agents.events import AgentEvent, Message, StreamDelta, SystemNote, ThinkingDelta, ToolCall, TurnError
 from agents.history import user_message
@@ -23,6 +23,25 @@ from workspaces.compose import Composed, SurfaceError, compose
 from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
 from workspaces.publish_lock import SurfaceFiles
+
+LATE = (
+    "pydantic_ai.direct",
+    "genai_prices.data",
+    "agents.providers.codec",
+    "agents.providers.failures",
+    "agents.providers.offline.model",
+    "agents.providers.settings",
+    "agents.tools.file_edit",
+    "agents.tools.file_read",
+    "agents.tools.file_write",
+    "agents.tools.glob",
+    "agents.tools.grep",
+    "agents.tools.listing",
+    "agents.tools.shell_exec",
+)
+"""What a turn imports only when it needs it; the zygote imports it once, by importing this module."""
+for _name in LATE:
+    importlib.import_module(_name)
 
 COMPLETED, FAILED = 0, 1
 _LOG_LEAF = "session"
