@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agents.providers.offline import NAME, files, flow, obey, retrieve
+from agents.providers.offline import NAME, files, obey, retrieve
 from agents.providers.offline.rules import Rule, find
 from agents.providers.offline.steps import Call, Task
 from agents.providers.offline.texts import keywords
@@ -20,7 +20,6 @@ _LEAD = "Thank you for asking; here is what the documentation has on this, from 
 
 def answer(question: str, system_prompt: str) -> Task:
     rules = find(system_prompt)
-    question = flow.without_stamp(question)
     asked = keywords(question)
     if _GREETING.match(question) and len(asked) < 4:
         return _said(_introduction(), rules)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agents.providers.offline import NAME, chat, drafter, merger, scorer
 from agents.providers.offline.brief import Brief, parse
+from agents.providers.offline.flow import without_stamp
 from agents.providers.offline.steps import Call, Result, Task, next_step
 
 ROLES: dict[str, dict[str, Callable[[Brief], Task]]] = {
@@ -39,9 +40,10 @@ def _task(situation: Situation) -> Task:
         (tasks for heading, tasks in ROLES.items() if situation.system_prompt.lstrip().startswith(heading)),
         None,
     )
+    message = without_stamp(situation.message)
     if tasks is None:
-        return chat.answer(situation.message, situation.system_prompt)
-    brief = parse(situation.message)
+        return chat.answer(message, situation.system_prompt)
+    brief = parse(message)
     if brief is None or brief.kind not in tasks:
         return _refuse(
             f"I expected a brief of the kind {' or '.join(tasks)} and did nothing. I am an {NAME}."

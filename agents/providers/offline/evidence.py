@@ -60,7 +60,7 @@ def held(rules: Sequence[Rule], *, approved: str, answer: str) -> int:
     lost = max(0, old - new)
     if lost:
         return _bounded(45 - lost / 2)
-    return _bounded(50 + 0.45 * new - 30 * (1 - _substance(approved, answer)))
+    return _bounded(50 + 0.45 * new - 20 * (1 - _substance(approved, answer)))
 
 
 def _substance(before: str, after: str) -> float:

@@ -74,10 +74,12 @@ def _apply(
         if change.rel == "hint" or not (change.added or change.removed):
             continue
         _refuse_contradictions(name, change, taken)
-        old = (yield from files.read(f"{source.fields['Source base']}/{change.rel}")) or ""
+        old = yield from files.read(f"{source.fields['Source base']}/{change.rel}")
         new = yield from files.read(f"{source.fields['Source sandbox']}/{change.rel}")
         if new is None:
             raise Unmergeable(f"{name} takes {change.rel} away; a merge never deletes a file.")
+        if old is None:
+            old = patching.without(new, change.added)
         if change.rel not in texts:
             live = yield from files.read(f"{brief.field('Sandbox')}/{change.rel}")
             texts[change.rel] = old if live is None else live

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from agents.providers.offline import files
 
@@ -32,6 +33,18 @@ def carried(old: str, new: str, live: str) -> str:
             place = _place(lines, before[:start], before[start:])
             lines[place:place] = come
     return files.joined(lines, like=live)
+
+
+def without(new: str, added: Sequence[str]) -> str:
+    """The text before ``added`` came, for a file whose earlier version lies outside the run's folder."""
+    left = list(added)
+    kept: list[str] = []
+    for line in files.lines_of(new.rstrip()):
+        if line in left:
+            left.remove(line)
+        else:
+            kept.append(line)
+    return files.joined(kept, like=new)
 
 
 def _holds(lines: list[str], wanted: list[str]) -> bool:
