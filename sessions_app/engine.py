@@ -21,7 +21,7 @@ from agents.events import AgentEvent, Complete, TurnError, Usage
 from agents.turn import Turn, TurnOutcome
 from core import clock
 from core.paths import HaloHome
-from sessions_app import lease, queue
+from sessions_app import lease, model_library, queue
 from sessions_app.errors import SessionUnreadable
 from sessions_app.logs import LeaseLostError, TurnRecorder
 from sessions_app.open_session import (
@@ -135,8 +135,7 @@ class Engine:
         meter: _Meter,
         watch: Watcher,
     ) -> TurnOutcome:
-        from agents.loop import run_turn  # the model library is imported with it
-
+        run_turn = await self._in_pool(model_library.load)
         recorder = TurnRecorder(
             opened.log, opened.history, opened.rows, ui_chars=ingredients.limits.tool_result_ui_chars
         )

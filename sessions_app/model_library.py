@@ -1,0 +1,41 @@
+"""Importing what a turn needs of the model library: more than a second, so never on the event loop.
+
+Two threads that import it at once find each other's half-made modules (it imports itself in circles), so all
+go through one lock.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.turn import TurnOutcome
+
+_importing = threading.Lock()
+
+
+def load() -> Callable[..., Coroutine[Any, Any, TurnOutcome]]:
+    """``agents.loop.run_turn``, imported. Blocks while another thread imports.
+
+    The collector rests meanwhile: the import makes many objects and no garbage, and would be scanned in vain.
+    """
+    with _importing:
+        was_collecting = gc.isenabled()
+        gc.disable()
+        try:
+            import pydantic_ai.direct  # noqa: F401
+
+            from agents import model_call  # noqa: F401
+            from agents.loop import run_turn
+        finally:
+            if was_collecting:
+                gc.enable()
+    return run_turn
+
+
+def load_in_background() -> None:
+    """Begin while something else waits for the disk; whoever needs it calls ``load``."""
+    threading.Thread(target=load, name="model-library", daemon=True).start()

@@ -1,0 +1,145 @@
+"""One session in the terminal: ``halo chat``."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import signal
+import sys
+from typing import Any
+
+from agents.turn import TurnOutcome
+from core import clock
+from core.paths import HaloHome
+from sessions_app import commands, queue
+from sessions_app.engine import Engine
+from sessions_app.errors import SessionError, SessionHeld
+from sessions_app.logs import read_session
+from sessions_app.models import QueuedMessage, Session
+from sessions_app.places import log_folder, log_leaf
+from sessions_app.selectors import find_session
+from sessions_app.terminal_view import PlainView, RichView, View
+
+LOOK_AGAIN_SEC = 0.5
+INTERRUPTED = 130
+
+
+class Chat:
+    """``user`` is who asked for it by ``--as``; None is the person at this machine's terminal."""
+
+    def __init__(self, session: Session, *, home: HaloHome, user: Any = None) -> None:
+        self.session = session
+        self._user = user
+        self._engine = Engine(home=home)
+        self._view: View = RichView() if sys.stdout.isatty() else PlainView()
+        self._leave = False
+        self._interrupted = False
+
+    def once(self, text: str) -> int:
+        """One message, its answer, and the exit code."""
+        try:
+            return self._say(text)
+        finally:
+            self._engine.close()
+
+    def converse(self) -> int:
+        """Read messages until the end of input, or Ctrl-C at the prompt. Says how to come back."""
+        import readline  # noqa: F401 - importing it gives input() line editing and history
+
+        self._view.note(f"Session {self.session.pk} with {self.session.agent_name}. /help lists commands.")
+        try:
+            while not self._leave:
+                try:
+                    text = input("> ")
+                except (EOFError, KeyboardInterrupt):
+                    sys.stdout.write("\n")
+                    break
+                if text.strip():
+                    self._say(text)
+        finally:
+            self._engine.close()
+        workspace = shlex.quote(self.session.workspace.path)
+        self._view.note(f"To go on with it: halo chat -w {workspace} -s {self.session.pk}")
+        return INTERRUPTED if self._leave else 0
+
+    def _say(self, text: str) -> int:
+        if commands.is_command(text):
+            return self._command(text)
+        try:
+            accepted = queue.accept(session=self.session, text=text, now=clock.now())
+            outcome = asyncio.run(self._answer(accepted.message_id, accepted.stamp))
+        except SessionError as error:
+            self._view.note(str(error))
+            return 1
+        except KeyboardInterrupt:
+            self._leave = True
+            return INTERRUPTED
+        return self._show(outcome)
+
+    def _show(self, outcome: TurnOutcome) -> int:
+        if outcome.status == "completed":
+            self._view.reply(outcome.text)
+            return 0
+        if outcome.status == "aborted":
+            self._view.note("Interrupted. What was done so far stays in the session.")
+            return INTERRUPTED
+        return 1
+
+    def _command(self, text: str) -> int:
+        result = commands.run(text, session=self.session, user=self._user, now=clock.now())
+        if result.ok:
+            self._view.reply(result.text)
+        else:
+            self._view.note(result.text)
+        if result.session_id:
+            self.session = find_session(result.session_id)
+        return 0 if result.ok else 1
+
+    async def _answer(self, message_id: int, stamp: str) -> TurnOutcome:
+        """Work the message here, or wait for the process that holds the session to work it."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - we run in one
+        loop.add_signal_handler(signal.SIGINT, self._on_interrupt, task)
+        told = self._interrupted = False
+        try:
+            while True:
+                try:
+                    outcome = await self._engine.work(self.session.pk, watch=self._view.watch)
+                except SessionHeld as held:
+                    if not told:
+                        self._view.note(f"{held} The message waits there.")
+                        told = True
+                    await asyncio.sleep(LOOK_AGAIN_SEC)
+                    outcome = None
+                if outcome is not None:
+                    return outcome
+                if await asyncio.to_thread(_is_worked, message_id):
+                    return await asyncio.to_thread(_answer_in_log, self.session, stamp)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    def _on_interrupt(self, task: asyncio.Task[Any]) -> None:
+        """Ctrl-C: once ends the turn, twice leaves."""
+        if self._interrupted or not self._engine.stop(self.session.pk):
+            task.cancel()
+        else:
+            self._interrupted = True
+            self._view.note("Interrupting; Ctrl-C again leaves.")
+
+
+def _is_worked(message_id: int) -> bool:
+    return QueuedMessage.objects.exclude(worked_at=None).filter(pk=message_id).exists()
+
+
+def _answer_in_log(session: Session, stamp: str) -> TurnOutcome:
+    """What another process answered: the text of the last reply behind the message's row."""
+    ui, _ = read_session(log_folder(session), log_leaf(session))
+    places = [place for place, row in enumerate(ui.rows) if row.get("stamp") == stamp]
+    replies = [row for row in ui.rows[places[0] :] if row["role"] == "assistant"] if places else []
+    if not replies:
+        return TurnOutcome("aborted", "")
+    texts = [block["text"] for block in replies[-1]["blocks"] if block["type"] == "text"]
+    return TurnOutcome("completed", "\n".join(texts))
