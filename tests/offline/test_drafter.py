@@ -201,3 +201,27 @@ async def test_the_probe_needs_the_rule(attempt: Attempt, ask: Asking, rule: Rul
     message = front(attempt)["testScenario"]["testMessage"]
     assert fit(rule, await ask(message, "")) < 50
     assert fit(rule, await ask(message, rule.sentence)) == 100
+
+
+async def test_a_long_conversation_is_read_from_its_end(attempt: Attempt) -> None:
+    talk = [(f"Question {number}?", "Short. " + "x" * 300) for number in range(4_000)]
+    entries = [
+        f"## {2 * number + place + 1}. {speaker}\n\n{text}"
+        for number, pair in enumerate([*talk, ("Can I send a tyre back?", LONG)])
+        for place, (speaker, text) in enumerate(zip(("User", "Agent"), pair, strict=True))
+    ]
+    (attempt.folder / "tool-flow.md").write_text(
+        "# Conversation\n\n" + "\n\n".join(entries).replace("Short. x", f"Short. {'y' * 9_000}", 1) + "\n"
+    )
+    played = await attempt.work(AGENT, draft_brief(attempt.draft_brief()))
+    assert played.status == "completed"
+    assert front(attempt)["testScenario"]["originalMessage"] == "Can I send a tyre back?"
+    assert len(played.tools) < 80
+
+
+async def test_a_file_that_is_not_shown_whole_is_never_written_back(attempt: Attempt) -> None:
+    for halo in (attempt.base, attempt.sandbox):
+        (halo / TARGET).write_text("# Support\n\n" + "long " * 4_000)
+    await attempt.work(AGENT, draft_brief(attempt.draft_brief()))
+    assert "too long, to be read whole" in attempt.text(".skip.md")
+    assert attempt.changed() == ()

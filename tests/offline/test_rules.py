@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agents.providers.offline import obey
+from agents.providers.offline import engine, obey
 from agents.providers.offline.rules import Rule, find, in_force
 
 POINTS = [
@@ -91,3 +93,12 @@ def test_fit_grows_as_an_answer_gets_shorter() -> None:
     assert fits == sorted(fits)
     assert fits[0] == 25
     assert fits[-1] == 100
+
+
+@given(st.text(max_size=600), st.text(max_size=300))
+def test_no_text_upsets_the_engine(message: str, prompt: str) -> None:
+    for heading in ("", "# Drafter\n", "# Scorer\n", "# Merger\n"):
+        assert engine.step(engine.Situation(heading + prompt, f"# Brief: draft\n{message}", ()))
+    rules = find(message)
+    assert isinstance(obey.write(POINTS, RANKS, rules), str)
+    assert all(0 <= obey.fit(rule, prompt) <= 100 for rule in rules)

@@ -41,8 +41,8 @@ class Brief:
 
 def parse(text: str) -> Brief | None:
     """None when the message is no brief."""
-    lines = text.lstrip().splitlines()
-    if not lines or not lines[0].startswith("# Brief: "):
+    lines = text.lstrip().split("\n")
+    if not lines[0].startswith("# Brief: "):
         return None
     brief = Brief(lines[0].removeprefix("# Brief: ").strip(), [Section("")])
     fence, label, held = "", "", list[str]()

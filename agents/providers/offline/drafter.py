@@ -16,6 +16,8 @@ from agents.providers.offline.steps import Call, Result, Task
 from agents.providers.offline.texts import sentences
 
 CONTEXT = "Prompt files of the agent, as frozen"
+_SHOWN_WHOLE = 20_000
+"""A brief cuts longer files."""
 EARLIER = "Earlier drafts that were not kept"
 
 
@@ -36,7 +38,7 @@ class NothingToDo(Exception):
 def draft(brief: Brief) -> Task:
     try:
         return (yield from _draft(brief))
-    except NothingToDo as reason:
+    except (NothingToDo, files.NotWholeError) as reason:
         yield from files.write(brief.field("Skip"), f"{reason} ({NAME})\n")
         return f"Nothing to change: wrote .skip.md. {reason}"
 
@@ -68,7 +70,7 @@ def fix(brief: Brief) -> Task:
 
 
 def _conversation(brief: Brief) -> Generator[tuple[Call, ...], tuple[Result, ...], list[flow.Exchange]]:
-    talk = flow.exchanges((yield from files.read(brief.field("Tool flow"))) or "")
+    talk = flow.exchanges((yield from files.read_tail(brief.field("Tool flow"))) or "")
     if not talk:
         talk = flow.from_snapshot((yield from files.read(brief.field("Conversation"))) or "")
     if not talk:
@@ -88,8 +90,10 @@ def _target(brief: Brief) -> Generator[tuple[Call, ...], tuple[Result, ...], tup
     for rel in [*wanted, "INSTRUCTIONS.md"]:
         if not surface.is_locked(rel, locks):
             live = yield from files.read(f"{brief.field('Base')}/{rel}")
+            if live is None and len(frozen.get(rel, "")) >= _SHOWN_WHOLE:
+                continue
             return rel, live if live is not None else frozen.get(rel, "")
-    raise NothingToDo(f"The prompt files of {agent} are locked.")
+    raise NothingToDo(f"The prompt files of {agent} are locked or too long for me.")
 
 
 def _propose(hint: str, prompt: str, talk: Sequence[flow.Exchange]) -> Proposal:

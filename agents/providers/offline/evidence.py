@@ -30,9 +30,9 @@ def diffs(blocks: Sequence[tuple[str, str]]) -> list[Diff]:
     """From the brief's unified diffs, the headers aside."""
     found = []
     for rel, text in blocks:
-        lines = [line for line in text.splitlines() if not line.startswith(("+++", "---", "@@"))]
-        added = tuple(line[1:] for line in lines if line.startswith("+"))
-        removed = tuple(line[1:] for line in lines if line.startswith("-"))
+        lines = [line for line in text.split("\n") if not line.startswith(("+++", "---", "@@"))]
+        added = tuple(line[1:].removesuffix("\r") for line in lines if line.startswith("+"))
+        removed = tuple(line[1:].removesuffix("\r") for line in lines if line.startswith("-"))
         found.append(Diff(rel, added, removed))
     return found
 

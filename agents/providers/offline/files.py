@@ -8,24 +8,56 @@ from collections.abc import Generator, Sequence
 from agents.providers.offline.steps import Call, Result
 
 _GO_ON = re.compile(r"\[cut here; go on with offset=(\d+)\]\s*\Z")
+_LONG_LINE = re.compile(r"\n\[line (\d+) goes on for [\d,]+ characters;[^\n]*\]\s*\Z")
+_HAS_LINES = re.compile(r"has (\d+) lines")
 _EMPTY = "[the file is empty]"
+_BEHIND_ANY_END = 1_000_000_000
+_TAIL_LINES = 1_500
+_TAIL_PAGES = 40
 
 Reading = Generator[tuple[Call, ...], tuple[Result, ...], str | None]
 
 
+class NotWholeError(OSError):
+    """A file that the tools don't show whole: writing it back would lose text."""
+
+
 def read(path: str) -> Reading:
-    """The whole text of a file, page by page; None when it can't be read."""
+    """The whole text of a file, page by page; None when there is none. Raises NotWholeError."""
     text, offset = "", 1
     while True:
         arguments = {"path": path} if offset == 1 else {"path": path, "offset": offset}
         (result,) = yield (Call("file_read", arguments),)
+        if (not result.ok and "bytes, more than" in result.text) or _LONG_LINE.search(result.text):
+            raise NotWholeError(f"{path} is too large, or a line of it too long, to be read whole.")
         if not result.ok:
             return text or None
         more = _GO_ON.search(result.text)
         text += result.text[: more.start()] if more else result.text
-        if more is None or int(more[1]) <= offset:
+        if more is None:
             return "" if text == _EMPTY else text
         offset = int(more[1])
+
+
+def read_tail(path: str) -> Reading:
+    """The last lines of a file that may be long; its longest lines may be cut. None when it can't be read."""
+    (result,) = yield (Call("file_read", {"path": path, "limit": 2_000}),)
+    if not result.ok or not (_GO_ON.search(result.text) or _LONG_LINE.search(result.text)):
+        return result.text if result.ok else None
+    (behind,) = yield (Call("file_read", {"path": path, "offset": _BEHIND_ANY_END}),)
+    known = _HAS_LINES.search(behind.text)
+    offset = max(1, int(known[1]) - _TAIL_LINES) if known else 1
+    text = ""
+    for _ in range(_TAIL_PAGES):
+        (result,) = yield (Call("file_read", {"path": path, "offset": offset, "limit": 2_000}),)
+        more, long = _GO_ON.search(result.text), _LONG_LINE.search(result.text)
+        cut = more or long
+        text += result.text[: cut.start()] if cut else result.text
+        if not result.ok or cut is None:
+            break
+        offset = int(cut[1]) + (1 if long else 0)
+        text += "\n" if long else ""
+    return text
 
 
 def first_pages(paths: Sequence[str]) -> Generator[tuple[Call, ...], tuple[Result, ...], list[str]]:

@@ -21,12 +21,15 @@ class Exchange:
 
 
 def exchanges(tool_flow: str) -> list[Exchange]:
-    """Headings count up in small steps (a message may have nothing to show); others are text someone wrote."""
+    """Headings count up in small steps (a message may have nothing to show); others are text someone wrote.
+
+    The text may begin in the middle of a conversation.
+    """
     talk: list[Exchange] = []
-    speaker, latest, held = "", 0, list[str]()
+    speaker, latest, held = "", -1, list[str]()
     for line in tool_flow.splitlines():
         found = _HEADING.match(line)
-        if found is None or not latest <= int(found[1]) <= latest + _GAP:
+        if found is None or (latest >= 0 and not latest <= int(found[1]) <= latest + _GAP):
             held.append(line)
             continue
         _add(talk, speaker, "\n".join(held))

@@ -34,7 +34,7 @@ class Limit:
 def merge(brief: Brief) -> Task:
     try:
         return (yield from _merge(brief))
-    except Unmergeable as reason:
+    except (Unmergeable, files.NotWholeError) as reason:
         text = f"{str(reason)[:300]}\n\nNothing was applied. Decided by the {NAME}.\n"
         yield from files.write(brief.field("Abort"), text)
         return f"Not merged: wrote ABORT.md. {reason}"
