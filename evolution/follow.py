@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from evolution import ticker
 from evolution.models import EvolutionApply, EvolutionRun
-from evolution.states import APPLY_FINAL, RUN_FINAL, RunStatus
+from evolution.states import APPLY_FINAL, APPLY_HOLDS_WORKSPACE, RUN_FINAL, RunStatus
 
 LOOK_SEC = 0.1
 TICK_EVERY_SEC = 2.0
+_AT_WORK = APPLY_HOLDS_WORKSPACE | {RunStatus.RUNNING}
 _RUN_RESTS = RUN_FINAL | {RunStatus.AWAITING_REVIEW, RunStatus.APPROVED}
 
 

@@ -29,6 +29,9 @@ class Options:
     open_browser: bool
 
 
+DEFAULTS = Options(host="127.0.0.1", port=8000, with_cluster=True, open_browser=False)
+
+
 def up(options: Options, *, say: Callable[[str], None]) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
     if not is_loopback(options.host) and not os.environ.get("ALLOWED_HOSTS"):

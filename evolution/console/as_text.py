@@ -110,11 +110,6 @@ def gates(view: RunView) -> list[str]:
         return []
     passed = "pass" if verdict.get("passed") else "don't pass"
     lines = [f"At level {verdict.get('level', '?')} they {passed}: {verdict.get('words', '')}"]
-    if not verdict.get("passed"):
-        level = verdict.get("would_pass_at")
-        lines.append(
-            f"They would have passed at {level}." if level else "No level would let it through unseen."
-        )
     for change in verdict.get("changes", ()):
         why = f" ({change['why']})" if change.get("why") else ""
         lines.append(f"{change.get('rel')}: {change.get('category')}{why}")

@@ -91,6 +91,36 @@ def _follow_argument(parser: ArgumentParser) -> None:
     )
 
 
+def _enqueue(options: Options) -> Answer:
+    from evolution.enqueue import enqueue
+    from sessions_app.models import Session
+
+    session = Session.objects.select_related("workspace").filter(pk=options["session"]).first()
+    if session is None:
+        raise Refused(
+            "not_found", f"There is no session {options['session']!r}; `halo session list` shows them."
+        )
+    user = acting_user(options["as_user"]) if options["as_user"] else None
+    outcome = enqueue(
+        session=session, hint=options["hint"], requested_by=user, trigger="note", now=database_now()
+    )
+    run = EvolutionRun.objects.select_related("workspace", "current_apply", "decided_by").get(
+        pk=outcome.run_id
+    )
+    if options["follow"]:
+        show_progress(run)
+        return _page(run)
+    word = "is queued" if outcome.created else "waits already, with the same hint"
+    return Answer(as_json.run_row(run), [f"{run} {word}. Follow it: halo evo show {run} --follow"])
+
+
+def _enqueue_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("session")
+    parser.add_argument("hint", nargs="?", default="", help="what went wrong")
+    parser.add_argument("--as", dest="as_user", metavar="USER", help="who asks")
+    _follow_argument(parser)
+
+
 def _approve(options: Options) -> Answer:
     user = acting_user(options["as_user"])
     runs = [find_run(text) for text in options["ids"]]
@@ -268,6 +298,7 @@ def _tick(options: Options) -> Answer:
 VERBS = {
     "list": Verb("Runs, newest first.", _list, _list_arguments),
     "show": Verb("A run or an apply with all that a decision needs.", _show, _show_arguments),
+    "enqueue": Verb("Ask for a run on a session, as /evo does in a chat.", _enqueue, _enqueue_arguments),
     "approve": Verb("Let drafts through, into one apply.", _approve, _approve_arguments, decides=True),
     "reject": Verb("Turn a draft down.", _reject, _reject_arguments, decides=True),
     "retry": Verb("Start a run over.", _retry, _retry_arguments, decides=True),

@@ -1,0 +1,131 @@
+"""``halo evo`` at a terminal: who may decide, what is shown, exit codes and JSON."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evolution.errors import Refused
+from evolution.find import find
+from evolution.models import EvolutionRun
+from tests.evolution.rows import Rows, facts, fresh, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def evo(*arguments: str) -> str:
+    output = StringIO()
+    call_command("evo", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def evo_json(*arguments: str) -> Any:
+    return json.loads(evo(*arguments, "--json"))
+
+
+@pytest.fixture(autouse=True)
+def rita(db: None) -> None:
+    make_user("rita", "review", "rollback")
+
+
+def test_the_list_shows_newest_first_and_says_what_to_do_when_empty(rows: Rows) -> None:
+    assert "/evo" in evo("list")
+    first, second = rows.in_review(user_hint="too long"), rows.pending()
+
+    lines = evo("list").splitlines()
+
+    assert [line.split()[0] for line in lines] == [str(second), str(first)]
+    assert "awaiting_review" in lines[1] and "too long" in lines[1] and "90" in lines[1]
+    assert [row["id"] for row in evo_json("list", "--status", "pending")] == [str(second)]
+
+
+def test_approving_names_the_person_and_prints_the_apply(rows: Rows) -> None:
+    run = rows.in_review()
+
+    answer = evo_json("approve", str(run), "--as", "rita", "--hint", "wording only")
+
+    run = fresh(run)
+    assert answer["id"] == str(run.current_apply)
+    assert (answer["approvedBy"], answer["reviewerHint"]) == ("rita", "wording only")
+    assert run.status == "approved"
+
+
+def test_a_decision_about_another_attempt_than_the_one_seen_is_refused(rows: Rows) -> None:
+    run = rows.in_review()
+    before = facts()
+
+    with pytest.raises(CommandError, match="changed since"):
+        evo("approve", str(run), "--as", "rita", "--attempt", "7")
+
+    assert facts() == before
+
+
+@pytest.mark.parametrize("arguments", [["approve"], ["reject", "--reason", "x"], ["cancel"]])
+def test_an_agents_shell_decides_nothing(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    run = rows.in_review()
+    monkeypatch.setenv("HALO_SESSION", "abc")
+    before = facts()
+
+    with pytest.raises(CommandError, match="HALO_SESSION"):
+        evo(arguments[0], str(run), "--as", "rita", *arguments[1:])
+
+    assert facts() == before
+
+
+def test_a_refusal_is_json_too(rows: Rows) -> None:
+    run = rows.in_review()
+    make_user("nils")
+    output = StringIO()
+
+    with pytest.raises(CommandError):
+        call_command("evo", "approve", str(run), "--as", "nils", "--json", stdout=output)
+
+    assert json.loads(output.getvalue())["error"] == "forbidden"
+
+
+def test_deciding_without_a_name_is_a_usage_error(rows: Rows) -> None:
+    with pytest.raises(CommandError, match="--as"):
+        evo("approve", str(rows.in_review()))
+
+
+def test_deleting_asks_first(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = rows.failed()
+    monkeypatch.setattr("sys.stdin", StringIO("y\n"))  # not a terminal: nobody was asked
+
+    with pytest.raises(CommandError, match="--yes"):
+        evo("delete", str(run), "--as", "rita")
+    assert EvolutionRun.objects.filter(pk=run.pk).exists()
+
+    assert str(run) in evo("delete", str(run), "--as", "rita", "--yes")
+    assert not EvolutionRun.objects.exists()
+
+
+def test_ids_may_be_shortened_while_they_are_unique(rows: Rows) -> None:
+    run, other = rows.in_review(), rows.in_review()
+    apply = rows.approved([other])
+
+    assert find(run.pk[-8:]) == run
+    assert find(f"apply-{apply.pk[:25]}") == apply
+    with pytest.raises(Refused) as nothing:
+        find("run-zzzzzzzz")
+    assert nothing.value.code == "not_found"
+    with pytest.raises(Refused) as several:
+        find(f"run-{run.pk[:5]}")
+    assert several.value.code == "ambiguous"
+    assert set(several.value.details["candidates"]) == {str(run), str(other)}
+
+
+def test_retry_wants_a_hint_or_the_word_that_the_old_one_stays(rows: Rows) -> None:
+    run = rows.failed(user_hint="old")
+
+    with pytest.raises(CommandError, match="--hint"):
+        evo("retry", str(run), "--as", "rita")
+    evo("retry", str(run), "--as", "rita", "--keep-hint")
+
+    assert (fresh(run).status, fresh(run).user_hint) == ("pending", "old")
