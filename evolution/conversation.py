@@ -18,6 +18,7 @@ STAMP = re.compile(
 """Every message accepted from a person or an agent starts with its stamp (sessions.md, "The queue")."""
 
 NO_ANSWER = "(The turn ended without an answer.)"
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _RESULT_CHARS = 400
 _ARGUMENT_CHARS = 200
 
@@ -73,7 +74,7 @@ def plain_text(content: Any) -> str:
         return content
     if isinstance(content, list):
         return "\n".join(filter(None, map(_piece, content)))
-    return "" if content is None else json.dumps(content, ensure_ascii=False, default=str)
+    return "" if content is None else _encode(content)
 
 
 def _piece(piece: Any) -> str:
@@ -120,7 +121,7 @@ def _part_entry(part: dict[str, Any]) -> str:
             return str(part.get("content", "")).strip()
         case "tool-call":
             arguments = part.get("args")
-            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            text = arguments if isinstance(arguments, str) else _encode(arguments)
             return clipped(text, _ARGUMENT_CHARS)
         case "tool-return" | "retry-prompt":
             return clipped(plain_text(part.get("content")), _RESULT_CHARS)

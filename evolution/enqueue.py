@@ -61,26 +61,25 @@ def enqueue(
     ``lock_held``, ``not_frozen``); then nothing was queued and nothing is left behind.
     """
     hint = hint.strip()
-    current = Session.objects.select_related("workspace").get(pk=session.pk)
-    _check(current, hint, requested_by)
-    if waiting := _waiting(current, hint):
+    _check(session, hint, requested_by)
+    if waiting := _waiting(session, hint):
         return EnqueueOutcome(waiting, created=False)
-    messages = _messages(current)
-    context = _context(current)
-    run_id = new_row_id()
-    folder = current.workspace.paths.evolution.run(run_id)
-    _freeze(folder, messages, context, _meta(run_id, current, hint, trigger, now))
+    messages = _messages(session)
+    context = _context(session)
+    meta = _meta(session, hint, trigger, now)
+    folder = session.workspace.paths.evolution.run(meta.run_id)
+    _freeze(folder, messages, context, meta)
     try:
-        _insert(run_id, current, hint, requested_by, trigger, now)
+        _insert(meta, session, requested_by, now)
     except IntegrityError:
         shutil.rmtree(folder)
-        if waiting := _waiting(current, hint):
+        if waiting := _waiting(session, hint):
             return EnqueueOutcome(waiting, created=False)
         raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return EnqueueOutcome(run_id, created=True)
+    return EnqueueOutcome(meta.run_id, created=True)
 
 
 def _check(session: Session, hint: str, requested_by: AbstractBaseUser | AnonymousUser | None) -> None:
@@ -150,12 +149,16 @@ def _frozen(composed: Composed) -> EvoContext:
 
 
 def _source_access(session: Session) -> str:
-    return WEBHOOK if session.outside_data_at is not None else session.access_level
+    """As the row says at this moment: another process may have lowered the level or handed in a payload."""
+    level, outside = (
+        Session.objects.filter(pk=session.pk).values_list("access_level", "outside_data_at").get()
+    )
+    return level if outside is None else WEBHOOK
 
 
-def _meta(run_id: str, session: Session, hint: str, trigger: str, now: datetime) -> Meta:
+def _meta(session: Session, hint: str, trigger: str, now: datetime) -> Meta:
     return Meta(
-        run_id=run_id,
+        run_id=new_row_id(),
         trigger=trigger,
         session_id=session.pk,
         agent_id=session.agent_id,
@@ -178,28 +181,26 @@ def _freeze(folder: Path, messages: list[Message], context: EvoContext, meta: Me
 
 
 def _insert(
-    run_id: str,
+    meta: Meta,
     session: Session,
-    hint: str,
     requested_by: AbstractBaseUser | None,
-    trigger: str,
     now: datetime,
 ) -> None:
     with transaction.atomic():
         EvolutionRun.objects.create(
-            id=run_id,
-            workspace=session.workspace,
+            id=meta.run_id,
+            workspace_id=session.workspace_id,
             source_session_id=session.pk,
             agent_id=session.agent_id,
-            trigger_kind=trigger,
+            trigger_kind=meta.trigger,
             requested_by_id=requested_by.pk if requested_by is not None else None,
-            user_hint=hint,
-            source_access=_source_access(session),
+            user_hint=meta.hint,
+            source_access=meta.source_access,
             created_at=now,
         )
         record_event(
             kind=RUN_EVENT,
-            object_id=run_id,
+            object_id=meta.run_id,
             workspace_id=session.workspace_id,
             payload={"from": "", "to": RunStatus.PENDING, "attempt": 0},
             now=now,

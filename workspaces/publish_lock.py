@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,7 +137,23 @@ class SurfaceFiles:
             return None
         if clean in self._overlay.before:
             return self._overlay.before[clean]
-        return inside_real(self._real_parent, f"{self.halo.name}/{clean}")
+        return self._without_links(clean) or inside_real(self._real_parent, f"{self.halo.name}/{clean}")
+
+    def _without_links(self, clean: str) -> Path | None:
+        """The path when no symlink lies on the way, which is soon told; None: it has to be followed."""
+        current = f"{self._real_parent}/{self.halo.name}"
+        try:
+            if stat.S_ISLNK(os.lstat(current).st_mode):
+                return None
+            for name in clean.split("/"):
+                current = f"{current}/{name}"
+                if stat.S_ISLNK(os.lstat(current).st_mode):
+                    return None
+        except FileNotFoundError:
+            return Path(f"{self._real_parent}/{self.halo.name}/{clean}")
+        except (OSError, ValueError):
+            return None
+        return Path(current)
 
 
 def surface_files(halo: Path, *, is_final: Callable[[str], bool] = lambda _apply_id: False) -> SurfaceFiles:

@@ -152,9 +152,13 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(errors="replace")
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+"""Made once: ``json.dumps`` with an option builds an encoder for every message."""
+
+
 def _lines(messages: Sequence[Message]) -> bytes:
     """A JSON list with one message a line, so that a tool can page through it."""
-    body = ",\n".join(json.dumps(message, ensure_ascii=False) for message in messages)
+    body = ",\n".join(map(_encode, messages))
     return f"[\n{body}\n]\n".encode(errors="replace")
 
 
@@ -170,6 +174,9 @@ def _without_images(messages: Sequence[Message]) -> tuple[list[Message], list[_I
     images: list[_Image] = []
     stripped: list[Message] = []
     for position, message in enumerate(messages):
+        if not any(isinstance(part.get("content"), list | dict) for part in message["parts"]):
+            stripped.append(message)
+            continue
         parts = [_part_without_images(part, position, images) for part in message["parts"]]
         same = all(new is old for new, old in zip(parts, message["parts"], strict=True))
         stripped.append(message if same else {**message, "parts": parts})

@@ -123,8 +123,8 @@ class TestFreezing:
     ) -> None:
         seen: list[set[str]] = []
 
-        def insert(run_id: str, *_rest: object) -> None:
-            folder = session.workspace.paths.evolution.run(run_id)
+        def insert(meta: frozen.Meta, *_rest: object) -> None:
+            folder = session.workspace.paths.evolution.run(meta.run_id)
             seen.append({path.name for path in folder.iterdir()})
             raise KeyboardInterrupt
 
@@ -181,11 +181,11 @@ class TestOncePending:
         winner: list[str] = []
         real = module._insert
 
-        def late(run_id: str, *rest: Any) -> None:
+        def late(meta: frozen.Meta, *rest: Any) -> None:
             if not winner:
-                winner.append(run_id)
+                winner.append(meta.run_id)
                 winner.append(ask(session).run_id)
-            real(run_id, *rest)
+            real(meta, *rest)
 
         monkeypatch.setattr(module, "_insert", late)
         outcome = ask(session)
