@@ -6,6 +6,7 @@ The director. It knows the order of things and the table "Errors and retries"; t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agents import history as wire
@@ -54,6 +55,9 @@ class _TurnLoop:
         except Aborted:
             self._replace_history(wire.repair(turn.history), "repaired after an abort")
             outcome = TurnOutcome("aborted", "")
+        except asyncio.CancelledError:
+            self._abort.abort()  # commands that run in threads end with the turn
+            raise
         except TurnFailed as error:
             text = f"Agent {turn.agent_id}: {error.text}"
             turn.emit(TurnError(error.code, text))
@@ -111,6 +115,7 @@ class _TurnLoop:
                     await retries.wait(failure)
                 else:
                     self._replace_history(*replacement)
+                    self._turn.emit(SystemNote(f"{failure.words} Trying again: {replacement[1]}."))
                 continue
             self._save_reply(reply)
             return reply
@@ -167,14 +172,14 @@ class _Retries:
         history = self._turn.history
         if failure.kind == "context":
             compacted = compact_locally(history)
-            return None if compacted is None else (compacted, "compacted: the context was too long")
+            return None if compacted is None else (compacted, "compacted, older parts were left out")
         if failure.kind in self._mended:
             return None
         self._mended.add(failure.kind)
         if failure.kind == "unpaired":
             return wire.repair(history), "repaired"
         if failure.kind == "image" and wire.has_images(history):
-            return wire.without_images(history), "images removed: the provider refused one"
+            return wire.without_images(history), "images were replaced by text"
         return None
 
     def may_wait(self, failure: CallFailed) -> bool:

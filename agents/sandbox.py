@@ -9,6 +9,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
+from agents import files
 from agents.environment import sandbox_environment
 from agents.view import Mount, View
 
@@ -70,7 +71,8 @@ def why_unavailable() -> str:
 def wrapped(view: View, arguments: list[str], *, folder: Path) -> list[str]:
     """``arguments`` as they run inside ``view``; the caller has asked ``why_unavailable``."""
     program = shutil.which("bwrap") or "bwrap"
-    return [program, *NAMESPACES, *_system(), *_mounts(view), "--chdir", str(folder), "--", *arguments]
+    options = [*NAMESPACES, *_system(), *_mounts(view), "--chdir", str(folder)]
+    return [program, *options, "--", *_checked_inside(view), *arguments]
 
 
 def _system() -> list[str]:
@@ -107,6 +109,42 @@ def _mounts(view: View) -> list[str]:
     return [option for _, options in found for option in options]
 
 
+_CHECK = """
+count=$1; shift
+while [ $count -gt 0 ]; do
+  if [ "$(stat -c %d:%i -- "$1")" != "$2" ]; then
+    echo "bwrap: part of the workspace was replaced while the command was started; try again" >&2
+    exit 1
+  fi
+  shift 2; count=$((count - 1))
+done
+exec "$@"
+"""
+
+
+def _checked_inside(view: View) -> list[str]:
+    """A prelude that looks, from inside, whether what was bound is what was meant.
+
+    bubblewrap binds by name. Below a writable folder, a command that runs beside this one could swap the name
+    for a symlink to anything of the host between the check here and the mount there.
+    """
+    expected: list[str] = []
+    for mount in view.mounts:
+        around = _around(view, mount)
+        if around is None or not around.writable or not _can_be_bound(view, mount):
+            continue
+        with files.walk(view, str(mount.path)) as place:
+            if place.descriptor is not None:
+                info = os.fstat(place.descriptor)
+                expected += [str(mount.path), f"{info.st_dev}:{info.st_ino}"]
+    return ["/bin/sh", "-c", _CHECK, "sandbox", str(len(expected) // 2), *expected] if expected else []
+
+
+def _around(view: View, mount: Mount) -> Mount | None:
+    """The mount that ``mount`` lies in."""
+    return View(view.root, tuple(o for o in view.mounts if o.path in mount.path.parents)).mount_of(mount.path)
+
+
 def _can_be_bound(view: View, mount: Mount) -> bool:
     """Whether the source is there itself (a symlink would show its target) and so is the name to cover.
 
@@ -114,8 +152,7 @@ def _can_be_bound(view: View, mount: Mount) -> bool:
     """
     if mount.source.is_symlink() or not mount.source.exists():
         return False
-    outer = View(view.root, tuple(other for other in view.mounts if other.path in mount.path.parents))
-    around = outer.mount_of(mount.path)
+    around = _around(view, mount)
     if around is None or any(hidden in mount.path.parents for hidden in view.hidden):
         return True
     covered = around.source / mount.path.relative_to(around.path)

@@ -111,7 +111,11 @@ class _Watch:
         try:
             ended_by = self._watch(pipe, exited, woken)
             if ended_by != "exit":
-                self._kill(pipe, exited)
+                self._kill(pipe)
+            elif self._context.view.shell == "sandbox":
+                self._drain(
+                    pipe, _AFTER_KILL_SEC
+                )  # nothing outlives the sandbox; its last one is just ending
             self._read(pipe)
             return Outcome(
                 text=self._output.text(),
@@ -156,7 +160,7 @@ class _Watch:
             if once:
                 return
 
-    def _kill(self, pipe: int, exited: int) -> None:
+    def _kill(self, pipe: int) -> None:
         """SIGTERM to the group, SIGKILL after the grace. The leader is reaped last, its id stays ours."""
         group = self._process.pid
         _signal_group(group, signal.SIGTERM)

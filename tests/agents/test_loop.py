@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ from agents import history as wire
 from agents.providers.testing import ScriptedServer, hang, text, thinking, tool_calls
 from agents.turn import Limits
 
-from .conftest import Place, Played
+from .conftest import Held, Place, Played
 
 Play = Callable[..., Played]
 
@@ -168,6 +169,19 @@ async def test_an_abort_kills_the_command_and_lands_its_result(play: Play, place
 
 def abort_soon(played: Played) -> None:
     threading.Timer(0.2, played.abort.abort).start()
+
+
+async def test_a_cancelled_task_takes_its_commands_along(play: Play, held: Held) -> None:
+    with ScriptedServer(
+        [tool_calls(("shell_exec", {"command": f"exec 3>{held.name}; echo up >&3; sleep 600"}))]
+    ) as server:
+        played = play(server.endpoint)
+        task = asyncio.create_task(played.run())
+        assert await asyncio.to_thread(held.wait) == b"up\n"
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await asyncio.to_thread(held.wait) == b""
 
 
 async def test_an_abort_before_the_turn_calls_no_model(play: Play) -> None:

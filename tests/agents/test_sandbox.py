@@ -9,10 +9,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agents import sandbox, views
+from agents import sandbox, shell, views
 from agents.tools.context import ToolContext, ToolError, ToolLimits
 from agents.tools.grep import grep
 from agents.tools.shell_exec import shell_exec
@@ -107,6 +108,33 @@ def test_a_planted_symlink_binds_nothing(place: Place) -> None:
     (place.root / ".agents").symlink_to(place.home)
     out = run(views.workspace_view(place.root, place.global_folder), "cat AGENTS.md; ls .agents/")
     assert "sk-secret" not in out and "halo.sqlite3" not in out
+
+
+@pytest.mark.parametrize("name", [".agents", "AGENTS.md", "a", "a/.halo", ".halo"])
+def test_a_name_swapped_while_the_sandbox_is_built_binds_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A command beside this one trades a checked name for a link between our look and bubblewrap's mount."""
+    for folder in (".agents", "a/.halo"):
+        (place.root / folder).mkdir(parents=True)
+    (place.root / "AGENTS.md").write_text("notes")
+    secret = place.home / "secrets"
+    target = secret / "settings.yaml" if name == "AGENTS.md" else secret
+    start = shell._start
+
+    def swap_first(arguments: list[str], **options: Any) -> Any:
+        (place.root / name).rename(place.root / "aside")
+        (place.root / name).symlink_to(target)
+        return start(arguments, **options)
+
+    view = views.workspace_view(place.root, place.global_folder, working_dir=place.root / "a")
+    monkeypatch.setattr(shell, "_start", swap_first)
+    before = content(place)[str(Path("home/secrets/settings.yaml"))]
+    with pytest.raises(ToolError) as refused:
+        run(view, f"cat {place.root}/{name} {place.root}/{name}/*; echo x > settings.yaml; touch ran")
+    assert "sk-secret" not in str(refused.value) and "ro-bind" not in str(refused.value)
+    assert content(place)["home/secrets/settings.yaml"] == before
+    assert not list(place.root.rglob("ran")) and not list(place.home.rglob("ran"))
 
 
 @pytest.mark.parametrize("level", ["workspace", "readonly"])
