@@ -44,25 +44,25 @@ class DraftBrief:
     differs: tuple[str, ...] = ()
 
 
-PATCH_FORMAT = """`Patch` (patch.md): YAML frontmatter, then Markdown.
+PATCH_FORMAT = """`Patch` (patch.md): YAML frontmatter, then Markdown, laid out as here but without the indentation.
 
----
-target: agents/<id>/AGENT.md
-testScenario:
-  agentId: <the agent that answers the test message>
-  originalMessage: |-
-    <the person's message in the conversation that was answered badly, copied exactly>
-  testMessage: |-
-    <another message, in the same language, whose good answer needs the same rule>
----
-## What
-<what the change says, one or two sentences>
+    ---
+    target: agents/<id>/AGENT.md
+    testScenario:
+      agentId: <the agent that answers the test message>
+      originalMessage: |-
+        <the person's message in the conversation that was answered badly, copied exactly>
+      testMessage: |-
+        <another message, in the same language, whose good answer needs the same rule>
+    ---
+    ## What
+    <what the change says, one or two sentences>
 
-## Why
-<what went wrong in the conversation, and why this rule prevents it in general>
+    ## Why
+    <what went wrong in the conversation, and why this rule prevents it in general>
 
-## Larger observation
-<optional, leave the heading out otherwise: something bigger than one prompt change, at most 2,000 characters>
+    ## Larger observation
+    <optional, leave the heading out otherwise: something bigger than one prompt change, at most 2,000 characters>
 
 `target` is relative to the sandbox's `.halo`, with forward slashes.
 Published are INSTRUCTIONS.md, INDEX.md, USER.md, agents/, prompts/ and skills/; docs/ is there to be read.

@@ -152,6 +152,7 @@ def test_a_draft_brief_carries_everything() -> None:
     earlier = brief.section("Earlier drafts that were not kept")
     assert earlier.blocks == [("reason", f"no {HOSTILE}"), ("patch.md", HOSTILE)]
     assert "testMessage: |-" in draft_brief(DRAFT)
+    assert [section.title for section in brief.sections][:5] == ["", "Task", "Run", "Read", "Write"]
 
 
 def test_only_the_last_five_drafts_are_shown() -> None:
