@@ -19,6 +19,7 @@ from evolution.phases.context import ChildSpec
 from evolution.wire import Answer
 from sessions_app.logs import SessionLog, TurnRecorder
 from sessions_app.logs import records as make
+from workspaces.agent_yaml import AgentConfig
 from workspaces.compose import Composed, SurfaceError, compose
 from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
@@ -96,7 +97,8 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         session_id=spec.session_folder.name,
         system_prompt=composed.system_prompt,
         history=history,
-        model=spec.model or resolve_model(agent, keys.settings, environment=keys.environment),
+        model=spec.model
+        or resolve_model(answering_agent(spec, composed), keys.settings, environment=keys.environment),
         tools=agent.tools if spec.tools is None else spec.tools,
         access=spec.access,
         view=spec.view,
@@ -104,6 +106,17 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         limits=spec.limits,
     )
     return turn, log
+
+
+def answering_agent(spec: ChildSpec, composed: Composed) -> AgentConfig:
+    """The agent whose model is asked: an internal one without a model of its own takes the judged agent's."""
+    agent = composed.agent
+    if not agent.internal or agent.model.provider:
+        return agent
+    like = next(
+        (other for other in composed.agents if other.id == spec.model_like and not other.broken), None
+    )
+    return like or agent
 
 
 def _show(event: AgentEvent) -> None:

@@ -62,6 +62,7 @@ class Job:
             language=self.settings.get("general.language"),
             run_child=self.run_child,
             progress=self._progress,
+            source_agent=self._source_agent(),
         )
 
     def now(self) -> datetime:
@@ -94,6 +95,11 @@ class Job:
         self.heart.stop()
         transition(self.heart.claim, database_now())
         self.step("finished")
+
+    def _source_agent(self) -> str:
+        if isinstance(self.row, EvolutionRun):
+            return self.row.agent_id
+        return self.row.source_runs.order_by("pk").values_list("agent_id", flat=True).first() or ""
 
     def _progress(self, phase: str, done: int, total: int) -> None:
         self.heart.check()

@@ -56,6 +56,7 @@ def ask_internal(ctx: PhaseContext, asked: Asked) -> ChildResult:
             session_folder=files.session(asked.session),
             log=ctx.child_log,
             timeout_sec=CHILD_SEC,
+            model_like=ctx.source_agent,
         )
     )
 

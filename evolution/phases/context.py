@@ -17,7 +17,8 @@ class ChildSpec:
 
     ``surface`` is the ``.halo`` folder that ``agent_id`` and its prompts are loaded from (override rules with
     ``global_folder`` apply). ``brief`` arrives as the user message. The final text goes to ``output`` (when
-    given); both streams are appended to ``log``; the session's logs go to ``session_folder``.
+    given); both streams are appended to ``log``; the session's logs go to ``session_folder``. An internal agent
+    whose ``agent.yaml`` names no model asks that of ``model_like``.
     """
 
     agent_id: str
@@ -36,6 +37,7 @@ class ChildSpec:
     silence_sec: int = 300
     limits: Limits = field(default_factory=Limits)
     working_dir: str = "."
+    model_like: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class PhaseContext:
 
     ``frozen`` is the run's folder as enqueued (for an apply: the apply's folder). ``run_child`` blocks; it
     raises ClaimLost when the row was taken over or cancelled meanwhile, the child is ended then.
+    ``source_agent`` is the one whose conversation is learned from (of an apply: of its first run).
     ``evidence`` remembers what this wrapper wrote and no agent may change.
     """
 
@@ -64,6 +67,7 @@ class PhaseContext:
     language: str
     run_child: Callable[[ChildSpec], ChildResult]
     progress: Callable[[str, int, int], None]
+    source_agent: str = ""
     evidence: Evidence = field(default_factory=Evidence)
 
     @property

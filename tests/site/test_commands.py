@@ -1,0 +1,97 @@
+"""Every command tells what it does, is in the list, and is in the documents; the list itself comes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from halo_site.command_list import COMMANDS, INTERNAL, help_text
+
+ROOT = Path(__file__).resolve().parents[2]
+OUR_APPS = {"agents", "core.db", "cron", "evolution", "halo_site", "nodes", "sessions_app", "workspaces"}
+OURS = {name: app for name, app in get_commands().items() if app in OUR_APPS}
+
+
+def _halo(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "halo_site", *arguments],
+        cwd=ROOT,
+        env={"HALO_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_list_holds_every_command_and_no_other() -> None:
+    assert set(COMMANDS) | set(INTERNAL) == set(OURS)
+    assert not set(COMMANDS) & set(INTERNAL)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_every_command_says_what_it_does(name: str) -> None:
+    command = load_command_class(OURS[name], name)
+
+    assert len(command.help) > 20
+    assert "usage:" in command.create_parser("halo", name).format_help()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_in_the_documents(name: str) -> None:
+    texts = [path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))]
+
+    assert any(f"halo {name}" in text for text in texts)
+
+
+def test_help_needs_no_django_and_no_home(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['halo', '--help']\n"
+        "from halo_site.cli import main; main()\n"
+        "assert 'django' not in sys.modules, 'Django was imported'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"HALO_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == help_text().strip()
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_unknown_command_is_a_usage_error_or_a_refusal_with_a_word(tmp_path: Path) -> None:
+    done = _halo("evolve", home=tmp_path)
+
+    assert done.returncode != 0
+    assert "evolve" in done.stderr
+
+
+def test_a_home_without_database_says_what_to_run(tmp_path: Path) -> None:
+    done = _halo("evo", "list", home=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "halo migrate" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_value_in_the_environment_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "halo_site", "check"],
+        cwd=ROOT,
+        env={"HALO_HOME": str(tmp_path), "DATABASE_URL": "mysql://localhost/halo"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "mysql" in done.stderr
+    assert "Traceback" not in done.stderr
