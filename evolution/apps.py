@@ -8,5 +8,8 @@ class EvolutionConfig(AppConfig):
 
     def ready(self) -> None:
         from evolution.chat_command import register
+        from evolution.finality import apply_is_final
+        from workspaces.publish_lock import finality
 
         register()
+        finality.register(apply_is_final)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.paths import WorkspacePaths
-from evolution.swap import Confirm
-from evolution.swap_steps import Step
+from evolution.surface_look import Confirm, Step
 from workspaces import publish_lock
 from workspaces.publish_lock import Marker
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from evolution.errors import EvolutionError
 from evolution.manifest import STAGE, Manifest
 from evolution.marking import marked
-from evolution.swap import Change, Confirm, Settled, Swapper
-from evolution.swap_steps import Step
+from evolution.surface_look import Confirm, Step
+from evolution.swap import Change, Settled, Swapper
 
 
 class Drifted(EvolutionError):

@@ -8,8 +8,8 @@ from pathlib import Path
 from evolution.manifest import BEFORE, STAGE, Manifest, ManifestFile
 from evolution.marking import marked
 from evolution.snapshot import write_copy
-from evolution.swap import Change, Confirm, Swapper
-from evolution.swap_steps import Step, look
+from evolution.surface_look import Confirm, Step, look
+from evolution.swap import Change, Swapper
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Taking a landed publication back: what would happen, the plan, its execution. No row, no Django.
 
-The caller holds the workspace's lock for ``run``. The plan is written before the first swap; a crash after
-that is finished from the plan, a crash before it plans again.
+The caller holds the workspace's lock. The plan is written before the first swap; a crash after that is
+finished from the plan (``rollback_plan.newest_plan``), a crash before it plans again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from evolution.errors import Refused
 from evolution.manifest import BEFORE, STAGE
 from evolution.marking import marked
 from evolution.rollback_inspection import inspect
-from evolution.rollback_plan import PlannedFile, RollbackPlan, newest_plan, write_plan
+from evolution.rollback_plan import PlannedFile, RollbackPlan, write_plan
 from evolution.snapshot import write_copy
-from evolution.swap import Change, Confirm, Swapper
-from evolution.swap_steps import Step, look, parents
+from evolution.surface_look import Confirm, Step, look, parents
+from evolution.swap import Change, Swapper
 
-__all__ = ["RollbackOutcome", "execute", "inspect", "plan", "run"]
+__all__ = ["RollbackOutcome", "execute", "inspect", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,42 +37,6 @@ class RollbackOutcome:
     kept_dirs: tuple[str, ...]
     left: tuple[str, ...]
     kept: tuple[str, ...]
-
-
-def run(
-    *,
-    halo: Path,
-    snapshot_folder: Path,
-    attempt: int,
-    force: bool,
-    shown: Sequence[Mapping[str, Any]],
-    now: datetime,
-    confirm: Confirm,
-    step: Step,
-) -> RollbackOutcome:
-    """Finish the plan an earlier attempt left, else plan in ``rollback-<attempt>/`` and execute that."""
-    found = newest_plan(snapshot_folder)
-    if found is None:
-        folder = snapshot_folder / f"rollback-{attempt}"
-        made = plan(
-            halo=halo,
-            snapshot_folder=snapshot_folder,
-            rollback_folder=folder,
-            force=force,
-            shown=shown,
-            now=now,
-            confirm=confirm,
-            step=step,
-        )
-        found = folder, made
-    return execute(
-        halo=halo,
-        snapshot_folder=snapshot_folder,
-        rollback_folder=found[0],
-        plan=found[1],
-        confirm=confirm,
-        step=step,
-    )
 
 
 def plan(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from evolution import manifest as manifests
 from evolution.errors import Refused
 from evolution.manifest import BEFORE, ManifestFile, ManifestUnreadable
-from evolution.swap_steps import look
+from evolution.surface_look import look
 
 State = Literal["clean", "reverted", "modified", "missing", "unverified"]
 _CONFLICTS = frozenset({"modified", "missing", "unverified"})

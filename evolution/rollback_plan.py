@@ -12,7 +12,7 @@ from core import atomic, clock
 from core.paths import checked_relative
 from evolution.manifest import is_published
 from evolution.rollback_inspection import FileState
-from evolution.swap_steps import is_file_hash
+from evolution.surface_look import is_file_hash
 
 FILE_NAME = "ROLLBACK.json"
 

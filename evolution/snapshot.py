@@ -17,8 +17,7 @@ from core.folders import NotAFolder
 from evolution import manifest as manifests
 from evolution.errors import PhaseFailed
 from evolution.manifest import BEFORE, DEFAULT_MODE, STAGE, Manifest, ManifestFile
-from evolution.swap import Confirm
-from evolution.swap_steps import Step, look, parents
+from evolution.surface_look import Confirm, Step, look, parents
 
 _OVERRIDE_FOLDERS = ("agents/", "prompts/", "skills/")
 

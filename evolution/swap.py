@@ -8,7 +8,7 @@ how a crash is recovered from (evolution.md, "The swap", has the table).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from core.folders import NotAFolder
-from evolution.swap_steps import OUT, PersonWasFaster, Step, Steps, look
-
-Confirm = Callable[[], None]
-"""Raises ClaimLost when the row is no longer this wrapper's; asks the database at most every 5 s."""
+from evolution.surface_look import Step, look
+from evolution.swap_steps import OUT, PersonWasFaster, Steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from core import folders, renames
 from core.folders import NotAFolder
-
-Step = Callable[[str], None]
+from evolution.surface_look import Step, parents
 
 OUT = ".out"
 """Folder in ``stage/`` for what a file system without exchange has taken out of the surface half way."""
-
-BLOCKED = "behind-a-link-or-file"
-"""What stands for a hash when a folder on the way to a file is a symlink or no folder."""
 
 _IN_USE = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.EBUSY})
 
@@ -198,32 +194,9 @@ class Steps:
         return None
 
 
-def look(root: Path, rel: str) -> str | None:
-    """The hash of a file reached through no symlink; None: absent; else a word that is no hash."""
-    parent, name = folders.split(rel)
-    try:
-        with folders.opened(root, parent) as folder:
-            return folders.hash_of(folder, name)
-    except FileNotFoundError:
-        return None
-    except NotAFolder:
-        return BLOCKED
-
-
-def parents(rel: str) -> list[str]:
-    """The folders on the way to ``rel``, nearest to the root first."""
-    parts = rel.split("/")[:-1]
-    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
-
-
 def _inode(folder: int, name: str) -> tuple[int, int] | None:
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
-
-
-def is_file_hash(found: str) -> bool:
-    """Whether what ``look`` found is a regular file."""
-    return found not in (BLOCKED, folders.NOT_REGULAR)

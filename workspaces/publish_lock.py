@@ -29,6 +29,7 @@ __all__ = [
     "clear_marker",
     "disown",
     "exclusive",
+    "finality",
     "holder",
     "read_marker",
     "set_marker",
@@ -156,11 +157,27 @@ class SurfaceFiles:
         return Path(current)
 
 
-def surface_files(halo: Path, *, is_final: Callable[[str], bool] = lambda _apply_id: False) -> SurfaceFiles:
+class Finality:
+    """Whether an apply's row has ended or is gone, which only the floor above knows: it registers the answer."""
+
+    def __init__(self) -> None:
+        self._ask: Callable[[str], bool] = lambda _apply_id: False
+
+    def register(self, ask: Callable[[str], bool]) -> None:
+        self._ask = ask
+
+    def __call__(self, apply_id: str) -> bool:
+        return self._ask(apply_id)
+
+
+finality = Finality()
+
+
+def surface_files(halo: Path, *, is_final: Callable[[str], bool] = finality) -> SurfaceFiles:
     """A view of a live surface that never shows half a swap; read it inside ``with shared(...)``.
 
-    ``is_final`` tells whether an apply's row has ended: its marker says nothing any more and is removed.
-    Raises LockHeld while a publisher is at work for longer than the wait, MarkerUnreadable.
+    The marker of an apply for which ``is_final`` holds is ignored and removed. Raises LockHeld while a
+    publisher is at work for longer than the wait, MarkerUnreadable.
     """
     paths = WorkspacePaths(halo.parent).evolution
     with shared(paths):

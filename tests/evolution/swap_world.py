@@ -23,6 +23,7 @@ from evolution import publish, restore, rollback, snapshot
 from evolution.errors import Refused
 from evolution.manifest import Manifest
 from evolution.publish import Drifted
+from evolution.rollback_plan import newest_plan
 from workspaces import publish_lock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -130,13 +131,25 @@ class World:
         step: Step = no_step,
         confirm: Callable[[], None] = claimed,
     ) -> rollback.RollbackOutcome:
-        return rollback.run(
+        found = newest_plan(self.snapshot_folder)
+        if found is None:
+            folder = self.snapshot_folder / f"rollback-{attempt}"
+            made = rollback.plan(
+                halo=self.halo,
+                snapshot_folder=self.snapshot_folder,
+                rollback_folder=folder,
+                force=force,
+                shown=shown or [],
+                now=NOW,
+                confirm=confirm,
+                step=step,
+            )
+            found = folder, made
+        return rollback.execute(
             halo=self.halo,
             snapshot_folder=self.snapshot_folder,
-            attempt=attempt,
-            force=force,
-            shown=shown or [],
-            now=NOW,
+            rollback_folder=found[0],
+            plan=found[1],
             confirm=confirm,
             step=step,
         )
@@ -158,7 +171,7 @@ class World:
 
     def seen(self) -> dict[str, str]:
         """What a loader reads of the touched files now."""
-        files = publish_lock.surface_files(self.halo)
+        files = publish_lock.surface_files(self.halo, is_final=lambda _apply_id: False)
         found = {rel: files.read(rel) for rel in TOUCHED}
         return {rel: data.decode() for rel, data in found.items() if data is not None}
 

@@ -56,6 +56,10 @@ def never(_owner: LockOwner) -> bool:
     return False
 
 
+def in_flight(_apply_id: str) -> bool:
+    return False
+
+
 def hold(paths: EvolutionPaths, ready: Callable[[], None]) -> None:
     with publish_lock.exclusive(paths, owner=owner(), may_end_holder=never):
         ready()
@@ -165,7 +169,7 @@ def test_a_workspace_without_runs_is_read_without_a_trace(tmp_path: Path) -> Non
     halo.mkdir()
     (halo / "INSTRUCTIONS.md").write_text("be brief")
     with publish_lock.shared(WorkspacePaths(tmp_path).evolution):
-        files = publish_lock.surface_files(halo)
+        files = publish_lock.surface_files(halo, is_final=in_flight)
         assert files.read("INSTRUCTIONS.md") == b"be brief"
     assert sorted(path.name for path in halo.iterdir()) == ["INSTRUCTIONS.md"]
 
@@ -196,7 +200,7 @@ def interrupted(paths: EvolutionPaths) -> Path:
 
 
 def test_a_marker_without_a_holder_is_read_as_the_surface_before(paths: EvolutionPaths) -> None:
-    files = publish_lock.surface_files(interrupted(paths))
+    files = publish_lock.surface_files(interrupted(paths), is_final=in_flight)
     assert files.read("INSTRUCTIONS.md") == b"old"
     assert files.read("USER.md") == b"kept"
     assert files.read("INDEX.md") is None and not files.exists("INDEX.md")
@@ -207,7 +211,7 @@ def test_a_marker_without_a_holder_is_read_as_the_surface_before(paths: Evolutio
 def test_a_file_gone_from_the_live_surface_is_listed_while_the_marker_stands(paths: EvolutionPaths) -> None:
     halo = interrupted(paths)
     (halo / "INSTRUCTIONS.md").unlink()
-    files = publish_lock.surface_files(halo)
+    files = publish_lock.surface_files(halo, is_final=in_flight)
     assert files.exists("INSTRUCTIONS.md") and "INSTRUCTIONS.md" in files.listdir()
 
 
@@ -224,14 +228,14 @@ def test_a_marker_nobody_wrote_is_named_not_guessed(paths: EvolutionPaths, text:
     halo = interrupted(paths)
     paths.marker_file.write_text(text)
     with pytest.raises(publish_lock.MarkerUnreadable, match="publishing"):
-        publish_lock.surface_files(halo)
+        publish_lock.surface_files(halo, is_final=in_flight)
 
 
 def test_a_marker_without_its_manifest_is_named_not_guessed(paths: EvolutionPaths) -> None:
     halo = interrupted(paths)
     (paths.snapshot("x", 1) / "MANIFEST.json").unlink()
     with pytest.raises(publish_lock.MarkerUnreadable, match=r"MANIFEST\.json"):
-        publish_lock.surface_files(halo)
+        publish_lock.surface_files(halo, is_final=in_flight)
 
 
 def test_a_link_that_leads_out_of_the_workspace_is_refused(tmp_path: Path) -> None:
