@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agents import history as wire
+from agents.errors import CallFailed
 from agents.events import AgentEvent, Message, Stream, StreamDelta, Thinking, ThinkingDelta
 
 if TYPE_CHECKING:
@@ -48,8 +49,17 @@ class ModelCaller:
         try:
             reply = await self._stream(number)
         except Exception as error:
-            raise sort_failure(error, has_images=wire.has_images(self._turn.history)) from error
+            failure = sort_failure(error, has_images=wire.has_images(self._turn.history))
+            raise self._without_key(failure) from error
         return reply
+
+    def _without_key(self, failure: CallFailed) -> CallFailed:
+        """Some servers repeat the key they refuse; their words go into logs and onto pages."""
+        key = self._turn.model.api_key
+        if len(key) < 8 or key not in failure.words:
+            return failure
+        words = failure.words.replace(key, "[the key]")
+        return CallFailed(failure.kind, words, retry_after=failure.retry_after)
 
     async def _stream(self, number: int) -> Message:
         from pydantic_ai.direct import model_request_stream

@@ -237,6 +237,17 @@ async def test_a_failure_after_tool_calls_keeps_what_was_done(play: Play) -> Non
     assert [message["kind"] for message in played.turn.history] == ["request", "response", "request"]
 
 
-def test_the_key_is_never_shown() -> None:
+async def test_a_key_that_the_server_repeats_is_not_shown(play: Play) -> None:
+    with ScriptedServer([failure(401, "Incorrect API key provided: sk-very-secret.")]) as server:
+        choice = ModelChoice(
+            provider="openai-compatible", id="m", endpoint=server.endpoint, api_key="sk-very-secret"
+        )
+        played = play("", model=choice)
+        outcome = await played.run()
+    assert "Incorrect API key provided: [the key]." in outcome.error
+    assert "sk-very-secret" not in str(played.events)
+
+
+def test_the_key_is_not_in_the_choices_repr() -> None:
     choice = ModelChoice(provider="openai-compatible", id="m", endpoint="http://x", api_key="sk-very-secret")
     assert "sk-very-secret" not in repr(choice)
