@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from evolution import permissions, transitions
 from evolution.claim import RunSeen
 from evolution.errors import Refused
+from evolution.reduce import reduce_run
 
 
 def reject(*, run: RunSeen, user: User, reason: str, now: datetime) -> None:
@@ -19,3 +21,4 @@ def reject(*, run: RunSeen, user: User, reason: str, now: datetime) -> None:
             "reason_needed", "Say why: the next draft reads it, so that it isn't proposed once more."
         )
     transitions.reject(run=run, user=user, reason=reason.strip(), now=now)
+    transaction.on_commit(lambda: reduce_run(run.run_id))

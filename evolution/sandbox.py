@@ -231,6 +231,8 @@ def reduce(folder: Path, *, global_folder: Path) -> None:
     What a changed file hid of the global folder goes to ``base/global/``, since that folder moves on.
     """
     files = AttemptFiles(folder)
+    if not files.sandbox.is_dir():
+        return
     kept = _reduced(files)
     if kept is None:
         kept = _keep(files, global_folder)

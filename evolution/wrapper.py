@@ -26,6 +26,7 @@ from evolution.heartbeat import Heartbeat
 from evolution.job import Job, Step
 from evolution.limits import Limits
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.reduce import reduce_apply, reduce_run
 from evolution.spawn import Order, Verb
 from evolution.states import ApplyStatus
 from evolution.zygote import Zygote
@@ -73,6 +74,14 @@ def _attempt(order: Order, zygote: Zygote | None, step: Step, main: Work) -> int
         return _guarded(job, main)
     finally:
         job.heart.stop()
+        _reduce(order)
+
+
+def _reduce(order: Order) -> None:
+    if order.verb == "run":
+        reduce_run(order.row_id)
+    else:
+        reduce_apply(order.row_id)
 
 
 def _take_up(order: Order, zygote: Zygote | None, step: Step) -> Job:

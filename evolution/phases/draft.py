@@ -81,6 +81,8 @@ def _check(ctx: PhaseContext, given: DraftInput, files: AttemptFiles) -> Draft:
     check_locks(ctx, [patch.target], given.locked)
     changed = check_changes(ctx, locked=given.locked, target=patch.target)
     _write_baseline(ctx, patch, files)
+    ctx.evidence.vouch(files.patch)
+    ctx.evidence.vouch_tree(ctx.sandbox)
     return Draft(patch=patch, changed=changed, observation=larger_observation(patch.body))
 
 

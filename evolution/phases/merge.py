@@ -42,7 +42,9 @@ def merge(ctx: PhaseContext, sources: Sequence[Source], hint: str, *, locked: tu
     log = _log(files)
     check_changes(ctx, locked=locked, target=None)
     _bring_line_endings(ctx, files)
-    return Merge(changed=check_changes(ctx, locked=locked, target=None), log=log)
+    changed = check_changes(ctx, locked=locked, target=None)
+    ctx.evidence.vouch_tree(ctx.sandbox)
+    return Merge(changed=changed, log=log)
 
 
 def abort_reason(files: AttemptFiles) -> str:

@@ -12,6 +12,7 @@ from evolution.errors import PhaseFailed
 from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
 from evolution.phases.draft import DraftInput, draft
 from evolution.phases.merge import merge, with_line_endings
+from evolution.sandbox import verify_untouched
 from tests.evolution.phase_world import RUN_ID, Child, World, crashes, drafts, make_world, write
 
 NEW: dict[str, str | bytes] = {"INSTRUCTIONS.md": "Answer well. Numbers first.\n"}
@@ -162,3 +163,13 @@ class TestLineEndings:
     )
     def test_follow_the_example(self, content: bytes, example: bytes, wanted: bytes) -> None:
         assert with_line_endings(content, example) == wanted
+
+
+def test_what_was_checked_is_what_will_be_published(world: World, source: Source) -> None:
+    ctx = world.apply()
+    world.children = [merges(ctx, dict(NEW))]
+    merge(ctx, [source], "")
+    verify_untouched(ctx)
+    write(AttemptFiles(ctx.folder).sandbox / "INDEX.md", "smuggled in\n")
+    with pytest.raises(PhaseFailed, match=r"^evidence_changed:sandbox/\.halo/INDEX\.md$"):
+        verify_untouched(ctx)
