@@ -103,7 +103,8 @@ def _publish(job: Job, manifest: Manifest, folder: Path) -> None:
         job.move(lambda claim, now: _turned(claim, reason=reason, rels=rels, now=now))
         _restore(job, manifest, folder, reason=reason)
         return
-    job.finish(lambda claim, now: transitions.finish_apply(claim, edited_since=outcome.edited_since, now=now))
+    listed = _listed(job, folder, outcome.edited_since, outcome.kept)
+    job.finish(lambda claim, now: transitions.finish_apply(claim, edited_since=listed, now=now))
 
 
 def _turned(claim: Claim, *, reason: str, rels: Sequence[str], now: datetime) -> Claim:
@@ -120,9 +121,14 @@ def _restore(job: Job, manifest: Manifest, folder: Path, *, reason: str) -> None
         confirm=job.confirm,
         step=job.step,
     )
-    job.finish(
-        lambda claim, now: transitions.fail_apply(claim, reason=reason, drifted=outcome.edited, now=now)
-    )
+    listed = _listed(job, folder, outcome.edited, outcome.kept)
+    job.finish(lambda claim, now: transitions.fail_apply(claim, reason=reason, drifted=listed, now=now))
+
+
+def _listed(job: Job, snapshot_folder: Path, edited: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """What people are told: the files they edited, and where below ``.halo/`` a text that made way lies."""
+    stage = (snapshot_folder / manifests.STAGE).relative_to(job.workspace.halo)
+    return [*edited, *((stage / path).as_posix() for path in kept)]
 
 
 def _snapshot_folder(job: Job, attempt: int) -> Path:
