@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from agents import environment, sandbox
+from agents.capped_output import CappedOutput
+from agents.process_group import group_lives, signal_group
 from agents.tools.context import ToolContext, ToolError
 from agents.view import View
 
@@ -98,7 +100,7 @@ class _Watch:
         self._context = context
         self._process = process
         self._deadline = time.monotonic() + timeout
-        self._output = _Capped(context.limits.shell_output_bytes)
+        self._output = CappedOutput(context.limits.shell_output_bytes)
         self._at_end = False
 
     def to_the_end(self) -> Outcome:
@@ -163,9 +165,9 @@ class _Watch:
     def _kill(self, pipe: int) -> None:
         """SIGTERM to the group, SIGKILL after the grace. The leader is reaped last, its id stays ours."""
         group = self._process.pid
-        _signal_group(group, signal.SIGTERM)
+        signal_group(group, signal.SIGTERM)
         self._drain(pipe, KILL_GRACE_SEC, until_gone=group)
-        _signal_group(group, signal.SIGKILL)
+        signal_group(group, signal.SIGKILL)
         self._drain(pipe, _AFTER_KILL_SEC)
 
     def _drain(self, pipe: int, seconds: float, until_gone: int | None = None) -> None:
@@ -174,7 +176,7 @@ class _Watch:
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while time.monotonic() < deadline:
-                if until_gone is not None and not _group_lives(until_gone):
+                if until_gone is not None and not group_lives(until_gone):
                     return
                 if self._at_end and until_gone is None:
                     return
@@ -184,58 +186,5 @@ class _Watch:
                     self._read(pipe, once=True)
 
 
-class _Capped:
-    """Output up to a cap: its beginning, and in a window that moves along, its end."""
-
-    def __init__(self, cap: int) -> None:
-        self._tail_room = cap // 4
-        self._head_room = cap - self._tail_room
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.dropped = 0
-
-    def add(self, piece: bytes) -> None:
-        room = self._head_room - len(self._head)
-        self._head += piece[:room]
-        self._tail += piece[room:] if room < len(piece) else b""
-        if len(self._tail) > 2 * self._tail_room:
-            self._trim()
-
-    def _trim(self) -> None:
-        surplus = len(self._tail) - self._tail_room
-        if surplus > 0:
-            del self._tail[:surplus]
-            self.dropped += surplus
-
-    def text(self) -> str:
-        self._trim()
-        gap = b"\n[...]\n" if self.dropped else b""
-        return (bytes(self._head) + gap + bytes(self._tail)).decode("utf-8", "replace")
-
-
 def _wake(waker: int) -> None:
     os.write(waker, b"x")
-
-
-def _signal_group(group: int, number: int) -> None:
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        return
-
-
-def _group_lives(group: int) -> bool:
-    """Whether a process of the group lives that isn't a zombie. Without /proc it is assumed to."""
-    try:
-        numbers = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    except FileNotFoundError:
-        return True
-    for number in numbers:
-        try:
-            stat = Path("/proc", number, "stat").read_bytes()
-        except OSError:
-            continue
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
-            return True
-    return False
