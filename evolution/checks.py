@@ -30,6 +30,8 @@ def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | Non
     found = sandbox.proposed(files)
     before = sandbox.base_versions(files, ctx.global_folder)
     really = {rel: content for rel, content in found.items() if content != before.get(rel)}
+    if target is None:  # a merge: publication never deletes, so a file it dropped is no change
+        really = {rel: content for rel, content in really.items() if content is not None}
     _check_differs(files, really, target)
     for rel, content in really.items():
         if isinstance(content, Link):

@@ -137,6 +137,31 @@ def test_a_source_without_its_patch_is_named(world: World, source: Source) -> No
     assert not AttemptFiles(ctx.folder).apply_log.exists()
 
 
+def test_a_file_that_the_merge_dropped_is_no_change(world: World, source: Source) -> None:
+    ctx = world.apply()
+    dropped = AttemptFiles(ctx.folder).sandbox / "agents/guide/AGENT.md"
+    inner = merges(ctx, dict(NEW))
+
+    def child(spec: ChildSpec) -> ChildResult:
+        dropped.unlink()
+        return inner(spec)
+
+    world.children = [child]
+    assert merge(ctx, [source], "").changed == ("INSTRUCTIONS.md",)
+
+
+def test_a_merge_that_only_drops_files_has_nothing_to_publish(world: World, source: Source) -> None:
+    ctx = world.apply()
+    dropped = AttemptFiles(ctx.folder).sandbox / "agents/guide/AGENT.md"
+    inner = merges(ctx, {})
+
+    def child(spec: ChildSpec) -> ChildResult:
+        dropped.unlink()
+        return inner(spec)
+
+    assert "Nothing was changed" in reason_of(world, source, child, ctx)
+
+
 class TestLineEndings:
     def test_a_windows_file_stays_one(self, world: World, source: Source) -> None:
         world.live("INSTRUCTIONS.md", "Answer well.\r\nBe kind.\r\n")
