@@ -50,6 +50,7 @@ def work(
     zygote: Zygote | None,
     step: Step = lambda name: None,
     works: Mapping[Verb, Work] = WORKS,
+    afterwards: Callable[[], object] = ticker.tick,
 ) -> int:
     """Work one attempt to its end; the exit code. What comes next is claimed at once."""
     signal.signal(signal.SIGTERM, _leave)
@@ -59,7 +60,7 @@ def work(
     finally:
         if zygote is not None:
             zygote.close()
-    ticker.tick()
+    afterwards()
     connection.close()
     return code
 
