@@ -6,6 +6,9 @@ import asyncio
 import importlib
 import signal
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from agents.abort import AbortToken
 from agents.events import AgentEvent, Message, StreamDelta, SystemNote, ThinkingDelta, ToolCall, TurnError
@@ -19,8 +22,8 @@ from evolution.phases.context import ChildSpec
 from evolution.wire import Answer
 from sessions_app.logs import SessionLog, TurnRecorder
 from sessions_app.logs import records as make
-from workspaces.agent_yaml import AgentConfig
-from workspaces.compose import Composed, SurfaceError, compose
+from workspaces.agent_yaml import AgentConfig, ModelConfig
+from workspaces.compose import Composed, SurfaceError, compose, list_agents
 from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
 from workspaces.publish_lock import SurfaceFiles
@@ -111,12 +114,23 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
 def answering_agent(spec: ChildSpec, composed: Composed) -> AgentConfig:
     """The agent whose model is asked: an internal one without a model of its own takes the judged agent's."""
     agent = composed.agent
-    if not agent.internal or agent.model.provider:
+    if agent.internal and not agent.model.provider:
+        agent = _named(composed.agents, spec.model_like) or agent
+    return agent if spec.reach is None else _within(agent, spec, spec.reach)
+
+
+def _within(agent: AgentConfig, spec: ChildSpec, reach: Path) -> AgentConfig:
+    """``agent`` with its model where ``reach`` says; one that is new there asks the judged agent's."""
+    known = list_agents(Surface(SurfaceFiles(reach), spec.global_folder), [])
+    trusted = _named(known, agent.id) or _named(known, spec.model_like)
+    place = ModelConfig() if trusted is None else trusted.model
+    if (agent.model.provider, agent.model.endpoint) == (place.provider, place.endpoint):
         return agent
-    like = next(
-        (other for other in composed.agents if other.id == spec.model_like and not other.broken), None
-    )
-    return like or agent
+    return replace(agent, model=place)
+
+
+def _named(agents: Iterable[AgentConfig], agent_id: str) -> AgentConfig | None:
+    return next((agent for agent in agents if agent.id == agent_id and not agent.broken), None)
 
 
 def _show(event: AgentEvent) -> None:

@@ -64,7 +64,10 @@ def ask_internal(ctx: PhaseContext, asked: Asked) -> ChildResult:
 def ask_scenario(
     ctx: PhaseContext, *, surface: Path, scenario: Scenario, session: str, output: Path
 ) -> ChildResult:
-    """The scenario's agent answers the test message with ``surface`` in place of the real ``.halo``."""
+    """The scenario's agent answers the test message with ``surface`` in place of the real ``.halo``.
+
+    Whatever the draft says, the model is where the base says it is.
+    """
     return ctx.run_child(
         ChildSpec(
             agent_id=scenario.agent_id,
@@ -80,6 +83,8 @@ def ask_scenario(
             log=ctx.child_log,
             output=output,
             timeout_sec=SCENARIO_SEC,
+            model_like=ctx.source_agent,
+            reach=AttemptFiles(ctx.folder).base,
         )
     )
 

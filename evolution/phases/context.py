@@ -18,7 +18,8 @@ class ChildSpec:
     ``surface`` is the ``.halo`` folder that ``agent_id`` and its prompts are loaded from (override rules with
     ``global_folder`` apply). ``brief`` arrives as the user message. The final text goes to ``output`` (when
     given); both streams are appended to ``log``; the session's logs go to ``session_folder``. An internal agent
-    whose ``agent.yaml`` names no model asks that of ``model_like``.
+    whose ``agent.yaml`` names no model asks that of ``model_like``. ``reach`` is the ``.halo`` whose word
+    counts for provider and endpoint: a draft must not have a key and a conversation sent elsewhere.
     """
 
     agent_id: str
@@ -38,6 +39,7 @@ class ChildSpec:
     limits: Limits = field(default_factory=Limits)
     working_dir: str = "."
     model_like: str = ""
+    reach: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
