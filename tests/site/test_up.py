@@ -1,0 +1,132 @@
+"""``halo up`` for real: address, first password, health, restart of a dead web process, a clean end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.processes import ProcessIdentity
+from tests.postgres import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def up(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "HALO_HOME": str(home)}
+    environment.pop("DJANGO_SETTINGS_MODULE", None)
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "halo_site", "up", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def line_with(process: subprocess.Popen[str], text: str) -> str:
+    """The next line of output that holds ``text``; everything before it is only shown on failure."""
+    assert process.stdout is not None
+    read = []
+    for line in process.stdout:
+        read.append(line)
+        if text in line:
+            return line
+    raise AssertionError(f"no line with {text!r} in:\n{''.join(read)}")
+
+
+def address_of(line: str) -> str:
+    found = re.search(r"http://\S+/", line)
+    assert found is not None
+    return found[0]
+
+
+def until(what: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if found := what():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen within 60 s")
+
+
+def health(address: str) -> dict[str, Any] | None:
+    try:
+        with urllib.request.urlopen(f"{address}healthz", timeout=10) as answer:  # noqa: S310 - our server, loopback
+            value: dict[str, Any] = json.loads(answer.read())
+            return value
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.timeout(300)
+def test_up_serves_restarts_what_dies_and_ends_cleanly(tmp_path: Path) -> None:
+    with up(tmp_path / "home", "--port", "0") as process:
+        address = address_of(line_with(process, "Halo is at"))
+        password = line_with(process, "First administrator: admin")
+        assert "shown only now" in password
+        assert health(address) == {"status": "ok", "database": True, "ticks": True}
+        web, cluster = until(lambda: (found := children_of(process.pid))[1:] and found)
+        identities = [ProcessIdentity.of(pid) for pid in (web, cluster)]
+
+        os.kill(web, signal.SIGKILL)
+        line_with(process, "starting it again")
+        until(lambda: health(address))
+
+        process.send_signal(signal.SIGINT)
+        line_with(process, "Halo has ended")
+        assert process.wait(timeout=60) == 0
+        assert not any(identity and identity.is_alive() for identity in identities)
+        assert health(address) is None
+
+    with up(tmp_path / "home", "--port", "0", "--no-cluster") as process:
+        line_with(process, "Halo is at")
+        assert "First administrator" not in line_with(process, "ticks alone")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.timeout(120)
+def test_a_taken_port_is_told_with_a_way_out(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port()))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with up(tmp_path / "home", "--port", str(port), "--no-cluster") as process:
+            assert "--port" in line_with(process, "choose another")
+            assert process.wait(timeout=60) == 1
+
+
+@pytest.mark.timeout(120)
+def test_listening_beyond_this_machine_needs_the_names(tmp_path: Path) -> None:
+    with up(tmp_path / "home", "--host", "0.0.0.0") as process:  # noqa: S104 - it is refused
+        assert "ALLOWED_HOSTS" in line_with(process, "needs")
+        assert process.wait(timeout=60) == 2
+    assert not (tmp_path / "home" / "halo.sqlite3").exists()
