@@ -13,6 +13,7 @@ from typing import Literal
 from core import clock
 from core.processes import ProcessIdentity
 from evolution import wire
+from evolution.errors import ClaimLost
 from evolution.phases.context import ChildResult, ChildSpec
 from evolution.zygote import GRACE_SEC, Zygote
 
@@ -61,6 +62,7 @@ class Children:
         begun = last_output = self.elapsed()
         size = _size(spec.log)
         while not self._has_answer(_POLL_SEC):
+            self._end_if_lost()
             now, size_now = self.elapsed(), _size(spec.log)
             if size_now != size:
                 size, last_output = size_now, now
@@ -69,6 +71,15 @@ class Children:
             if now - last_output > spec.silence_sec:
                 return self._end("silence")
         return "exit"
+
+    def _end_if_lost(self) -> None:
+        """A claim lost while the child was being started is noticed here; ``abort`` came too early for it."""
+        try:
+            self.check()
+        except ClaimLost:
+            self._end("timeout")
+            wire.receive(self.zygote.connection)
+            raise
 
     def _end(self, why: Literal["timeout", "silence"]) -> Literal["timeout", "silence"]:
         self.abort()

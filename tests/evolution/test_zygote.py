@@ -131,6 +131,22 @@ def test_a_lost_claim_ends_the_child_in_flight(warm: zygote.Zygote, tmp_path: Pa
         children.run(spec(tmp_path, {"say": "never started"}))
 
 
+def test_a_claim_lost_while_the_child_starts_ends_it_too(warm: zygote.Zygote, tmp_path: Path) -> None:
+    """Nobody calls ``abort`` here: the watch has to see it."""
+    touched = tmp_path / "pid"
+
+    def check() -> None:
+        if touched.exists() and touched.read_text():
+            raise ClaimLost("gone")
+
+    children = Children(warm, check=check, grace_sec=0.2)
+    with pytest.raises(ClaimLost):
+        children.run(spec(tmp_path, {"hang": True, "touch": str(touched)}))
+    assert ProcessIdentity.of(int(touched.read_text())) is None
+    children.check = lambda: None
+    assert children.run(spec(tmp_path, {"say": "next"})).text == "next"
+
+
 HOST = """
 import sys
 from pathlib import Path
