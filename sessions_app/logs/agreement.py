@@ -125,6 +125,8 @@ def _restore(
     first = 0 if ui.first_seq <= 1 or True not in known else known.index(True)
     done: set[str] = set()
     for index in range(first, len(raw.messages)):
+        if all(row_id in shown for row_id in raw.rows[index]):
+            continue
         for row in rows_of(raw.messages[index], raw.rows[index], results):
             if row["id"] in shown or row["id"] in done:
                 continue

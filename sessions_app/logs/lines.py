@@ -24,7 +24,6 @@ class Scan:
 
     data: bytes = b""
     records: list[Record] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     good_end: int = 0
     torn: int = 0
@@ -37,30 +36,48 @@ def scan(data: bytes) -> Scan:
     result.torn = len(data) - result.good_end
     if not result.good_end:
         return result
+    if _scan_sound(data, result):
+        return result
     offset = 0
     for line in data[: result.good_end - 1].split(b"\n"):
         record = _parse(line)
         if isinstance(record, dict):
             result.records.append(record)
-            result.offsets.append(offset)
         else:
             result.damages.append(Damage(offset, line, len(result.records), record))
         offset += len(line) + 1
     return result
 
 
+def _scan_sound(data: bytes, result: Scan) -> bool:
+    """The usual file, in one go: all of it UTF-8, every line a record. False, and nothing kept, otherwise."""
+    try:
+        lines = data[: result.good_end - 1].decode().split("\n")
+        found = [_decoder.raw_decode(line) for line in lines]
+    except (ValueError, RecursionError):
+        return False
+    if any(
+        end != len(line) or not _is_record(value) for (value, end), line in zip(found, lines, strict=True)
+    ):
+        return False
+    result.records = [value for value, _ in found]
+    return True
+
+
 def _parse(line: bytes) -> Record | str:
+    """The record in ``line``, or what is wrong with it."""
     try:
         value = _decode(line.decode())
     except UnicodeDecodeError as error:
         return f"not UTF-8 at byte {error.start}"
     except (ValueError, RecursionError) as error:
         return "NUL bytes" if b"\0" in line else f"not JSON: {error}"
-    if not isinstance(value, dict) or not isinstance(value.get("t"), str):
-        return "not a record"
-    if not isinstance(value.get("e", 0), int):
-        return "not a record: its epoch is no number"
-    return value
+    return value if _is_record(value) else "not a record"
 
 
-_decode = json.JSONDecoder().decode
+def _is_record(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("t"), str) and isinstance(value.get("e", 0), int)
+
+
+_decoder = json.JSONDecoder()
+_decode = _decoder.decode

@@ -40,12 +40,15 @@ class Stamp(NamedTuple):
 
 ABSENT = Stamp(0, 0, 0)
 
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
 
 class LogFile:
     """``known`` is the stamp of what was last read or written here; None before the first read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
         self.known: Stamp | None = None
         self._torn = 0
 
@@ -78,10 +81,7 @@ class LogFile:
 
     def append(self, data: bytes, *, sync: bool) -> None:
         """Append ``data`` with one write. Raises ForeignChangeError, or OSError with the file as it was."""
-        with self._locked(create=True) as descriptor:
-            found = _stamp(os.fstat(descriptor))
-            if found != self.known and not (self.known == ABSENT and found.size == 0):
-                raise ForeignChangeError(str(self.path))
+        with self._locked() as (descriptor, found):
             size = found.size
             if self._torn:
                 size -= self._torn
@@ -102,10 +102,7 @@ class LogFile:
 
     def replace(self, data: bytes) -> None:
         """Put a whole new file in place. Raises ForeignChangeError when the old one isn't what was read."""
-        with self._locked(create=True) as descriptor:
-            found = _stamp(os.fstat(descriptor))
-            if found != self.known and not (self.known == ABSENT and found.size == 0):
-                raise ForeignChangeError(str(self.path))
+        with self._locked():
             atomic.write_bytes(self.path, data, mode=0o600)
             self.known, self._torn = _stamp(self.path.stat()), 0
 
@@ -118,22 +115,28 @@ class LogFile:
             os.close(descriptor)
 
     @contextmanager
-    def _locked(self, *, create: bool) -> Iterator[int]:
-        """The file at ``path`` opened for appending and locked; again when it was replaced meanwhile."""
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
+    def _locked(self) -> Iterator[tuple[int, Stamp]]:
+        """The file at ``path`` opened for appending, locked, and found as it is known.
+
+        Opened again when it was replaced meanwhile. Raises ForeignChangeError.
+        """
         while True:
-            descriptor = os.open(self.path, flags, 0o600)
+            descriptor = os.open(self._name, _FLAGS, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if self._is_current(descriptor):
-                    yield descriptor
-                    return
+                found = _stamp(os.fstat(descriptor))
+                if not self._is_at_path(found.inode):
+                    continue
+                if found != self.known and not (self.known == ABSENT and found.size == 0):
+                    raise ForeignChangeError(str(self.path))
+                yield descriptor, found
+                return
             finally:
                 os.close(descriptor)
 
-    def _is_current(self, descriptor: int) -> bool:
+    def _is_at_path(self, inode: int) -> bool:
         try:
-            return self.path.stat().st_ino == os.fstat(descriptor).st_ino
+            return os.stat(self._name).st_ino == inode  # noqa: PTH116 - half the time of Path.stat, at every append
         except FileNotFoundError:
             return False
 

@@ -79,16 +79,14 @@ def part(n: int, content: dict[str, Any]) -> Record:
 
 def encode(records: Iterable[Record]) -> bytes:
     """One JSON document a line, each ended by byte 0x0A; lone surrogates survive as escapes."""
-    return "".join(_line(record) for record in records).encode()
+    return b"".join([_line(record) for record in records])
 
 
-def _line(record: Record) -> str:
-    text = _ENCODER.encode(record)
+def _line(record: Record) -> bytes:
     try:
-        text.encode()
+        return _ENCODER.encode(record).encode() + b"\n"
     except UnicodeEncodeError:
-        text = json.dumps(record, separators=(",", ":"))
-    return text + "\n"
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
