@@ -24,7 +24,7 @@ def agree(ui: UiView, raw: RawView) -> list[Record]:
     shown = {row["id"]: place for place, row in enumerate(ui.rows)}
     return [
         *_close_open(ui, results),
-        *_restore(ui, raw, shown, results),
+        *_restore(raw, shown, results),
         *_mark_lost(ui, raw, shown),
     ]
 
@@ -118,13 +118,11 @@ def closed_blocks(
 
 
 def _restore(
-    ui: UiView, raw: RawView, shown: Mapping[str, int], results: Mapping[str, dict[str, Any]]
+    raw: RawView, shown: Mapping[str, int], results: Mapping[str, dict[str, Any]]
 ) -> Iterator[Record]:
     """Rows for messages that the ui log doesn't show, each before the next row that is there."""
-    known = [any(row_id in shown for row_id in rows) for rows in raw.rows]
-    first = 0 if ui.first_seq <= 1 or True not in known else known.index(True)
     done: set[str] = set()
-    for index in range(first, len(raw.messages)):
+    for index in range(len(raw.messages)):
         if all(row_id in shown for row_id in raw.rows[index]):
             continue
         for row in rows_of(raw.messages[index], raw.rows[index], results):

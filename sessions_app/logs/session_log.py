@@ -47,6 +47,7 @@ class SessionLog:
         self._fence = fence
         self._seq = 0
         self._count = 0
+        self._lost = ""
         self.memory: Callable[[], tuple[list[Message], list[Sequence[str]]]] | None = None
         """The history as the running turn holds it, with what is about to be appended; None between turns."""
 
@@ -76,11 +77,11 @@ class SessionLog:
             ui, raw = fold_ui(ui_scan), fold_raw(raw_scan)
             if max(ui.epoch, raw.epoch) > self.epoch:
                 newest = max(ui.epoch, raw.epoch)
-                raise LeaseLostError(
+                self._lost = (
                     f"{self.ui_file.path} was written by a later holder of the session (epoch {newest}, "
-                    f"ours is {self.epoch}).",
-                    epoch=newest,
+                    f"ours is {self.epoch})."
                 )
+                raise LeaseLostError(self._lost, epoch=newest)
             self._seq, self._count = ui.seq, len(raw.messages)
             try:
                 if not self._mend(ui_scan, ui, raw):
@@ -99,6 +100,8 @@ class SessionLog:
             self._fence()
         except LeaseLostError as error:
             self._give_up([*raw, *ui], str(error))
+        if self._lost:
+            self._give_up([*raw, *ui], self._lost)
         durable = self._fsync == "always" or (sync and self._fsync == "turn")
         if raw:
             self._append_raw(raw, durable, lost=ui)
@@ -210,6 +213,7 @@ class SessionLog:
 
     def _give_up(self, lost: Sequence[Record], reason: str) -> NoReturn:
         """Leave what we still had to say as a late record, which every reader names, and stop writing."""
+        self._lost = reason
         if lost:
             data = make.encode([{"t": "late", "e": self.epoch, "records": list(lost)}])
             while True:
@@ -228,18 +232,18 @@ class SessionLog:
             keep_aside(self.damaged_path, log="ui", damages=ui.damages, orphans=ui.orphans, at=at)
             self.ui_file.replace(repaired_ui(ui_scan, ui))
             return True
-        if raw.damages or raw.orphans:
-            keep_aside(self.damaged_path, log="raw", damages=raw.damages, orphans=raw.orphans, at=at)
-            row = _raw_damage_row(raw, at)
-            self._append_ui([make.add(row)], durable=True)
-            self.raw_file.replace(repaired_raw(raw, self.epoch))
-            return True
         late = [*ui.late, *raw.late]
         if late:
             row = late_row(late, row_id=make.new_row_id(), at=at)
             self._append_ui([make.add(row)], durable=True)
             if raw.late:
                 self._append_raw([{"t": "noted"}], durable=True, lost=())
+            return True
+        if raw.damages or raw.orphans:
+            keep_aside(self.damaged_path, log="raw", damages=raw.damages, orphans=raw.orphans, at=at)
+            row = _raw_damage_row(raw, at)
+            self._append_ui([make.add(row)], durable=True)
+            self.raw_file.replace(repaired_raw(raw, self.epoch))
             return True
         missing = agree(ui, raw)
         if missing:

@@ -15,7 +15,7 @@ from sessions_app.logs.records import Record, Row, system_row
 
 @dataclass(slots=True)
 class UiView:
-    """``seq``: that of the last record, ``first_seq`` that of the first one.
+    """``seq``: that of the last record.
 
     ``open_rows``: ids that only ever were in flight (shown interrupted). ``late``: a succeeded writer's
     records that no note in the log names yet.
@@ -23,7 +23,6 @@ class UiView:
 
     rows: list[Row] = field(default_factory=list)
     seq: int = 0
-    first_seq: int = 0
     epoch: int = 0
     open_rows: list[str] = field(default_factory=list)
     late: list[Record] = field(default_factory=list)
@@ -86,7 +85,7 @@ class _Fold:
 
     def place(self, row: Row, before: object = None) -> None:
         """First appearance decides the place, the last content wins; ``before`` names another row's place."""
-        if row["id"] not in self.by_id and isinstance(before, str) and before in self.by_id:
+        if row["id"] not in self.by_id and isinstance(before, str):
             self.before[row["id"]] = before
         self.by_id[row["id"]] = row
 
@@ -105,7 +104,7 @@ class _Fold:
         if seq <= view.seq:
             view.orphans.append(record)
             return
-        view.epoch, view.seq, view.first_seq = epoch, seq, view.first_seq or seq
+        view.epoch, view.seq = epoch, seq
         if not self._apply(record):
             view.orphans.append(record)
 
@@ -150,19 +149,27 @@ class _Fold:
         return view
 
     def _ordered(self) -> list[Row]:
+        """Rows with a ``before`` stand in front of their host, which may be such a row itself, or come later.
+
+        Rows that name each other in a circle (no writer makes one) come last.
+        """
         if not self.before:
             return list(self.by_id.values())
-        guests: dict[str, list[Row]] = {}
+        guests: dict[str, list[str]] = {}
         for row_id, host in self.before.items():
             if row_id in self.by_id and host in self.by_id:
-                guests.setdefault(host, []).append(self.by_id[row_id])
-        moved = {row["id"] for rows in guests.values() for row in rows}
+                guests.setdefault(host, []).append(row_id)
+        moved = {row_id for rows in guests.values() for row_id in rows}
+        waiting = [row_id for row_id in reversed(self.by_id) if row_id not in moved]
         ordered: list[Row] = []
-        for row_id, row in self.by_id.items():
-            if row_id not in moved:
-                ordered.extend(guests.get(row_id, ()))
-                ordered.append(row)
-        return ordered
+        while waiting:
+            row_id = waiting.pop()
+            if row_id in guests:
+                waiting += [row_id, *reversed(guests.pop(row_id))]
+            else:
+                ordered.append(self.by_id[row_id])
+        placed = {row["id"] for row in ordered}
+        return ordered + [row for row_id, row in self.by_id.items() if row_id not in placed]
 
 
 def _merge(blocks: list[dict[str, Any]], changed: dict[str, Any]) -> None:
