@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
+from agents import tool_run
 from agents.history import is_sound
 from core import atomic, clock
 from core.paths import HaloHome
@@ -74,6 +75,7 @@ def in_a_process_that_dies(work: Callable[[], None], sabotage: Callable[[], None
     child = os.fork()
     if child == 0:
         try:
+            tool_run._threads.cache_clear()  # its threads did not come along through the fork
             sabotage()
             work()
         finally:
