@@ -15,10 +15,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    Bundle,
     RuleBasedStateMachine,
     invariant,
-    multiple,
     precondition,
     rule,
     run_state_machine_as_test,
@@ -45,6 +43,8 @@ from tests.evolution.rows import SCORE, START, Rows, seen
 LIMITS = Limits(max_concurrent_run=2, max_concurrent_apply=2, max_attempts=2)
 LIVE: set[int] = set()
 """The pids of the wrappers that live in this world."""
+HIDDEN: set[int] = set()
+"""Those of them that the ticker can neither see nor end: their workspace was moved to another machine."""
 
 
 @dataclass
@@ -67,9 +67,6 @@ class Wrapper:
 
 
 class World(RuleBasedStateMachine):
-    runs = Bundle("runs")
-    views = Bundle("views")
-
     def __init__(self) -> None:
         super().__init__()
         self.atomic = transaction.atomic()
@@ -86,6 +83,9 @@ class World(RuleBasedStateMachine):
         self.claimed: set[Order] = set()
         self.checked_events = 0
         LIVE.clear()
+        HIDDEN.clear()
+        self.views_taken: list[RunSeen] = []
+        self.begin()
 
     def teardown(self) -> None:
         self.everything_comes_to_an_end()
@@ -93,19 +93,35 @@ class World(RuleBasedStateMachine):
         transaction.set_rollback(True)
         self.atomic.__exit__(None, None, None)
 
+    def begin(self) -> None:
+        """Every stage of the way is there from the start, so that short plays reach all of it."""
+        one, two = self.places
+        for rows in self.places:
+            rows.pending()
+            self.views_taken += [seen(rows.in_review()), seen(rows.in_review())]
+        one.applied()
+        one.approved()
+        one.auto_approved()
+        for apply, claim in (two.syncing(two.auto_approved()), one.running_apply()):
+            order = Order("apply", apply.pk, claim.attempt)
+            self.claimed.add(order)
+            self.wrappers.append(Wrapper(order, next(self.pids), apply.status, apply.phase))
+            LIVE.add(self.wrappers[-1].pid)
+
     # -- the world
 
-    @rule(target=runs, place=st.integers(0, 2), hint=st.sampled_from(["", "shorter"]))
-    def enqueue(self, place: int, hint: str) -> str:
+    @rule(place=st.integers(0, 2), hint=st.sampled_from(["", "shorter"]))
+    def enqueue(self, place: int, hint: str) -> None:
         rows = [*self.places, self.elsewhere][place]
-        return rows.pending(user_hint=hint).pk
+        rows.pending(user_hint=hint)
 
     @rule(minutes=st.sampled_from([0.1, 1, 4, 6, 13]))
     def time_passes(self, minutes: float) -> None:
         self.now += timedelta(minutes=minutes)
 
-    @rule(how=st.sampled_from(["starts", "fails", "dies"]))
-    def tick(self, how: str) -> None:
+    @rule(how=st.sampled_from(["starts", "starts", "fails", "dies"]), later=st.sampled_from([0, 1, 13]))
+    def tick(self, how: str, later: int = 0) -> None:
+        self.now += timedelta(minutes=later)
         tick(now=self.now, limits=LIMITS, spawn=lambda order: self.spawn(order, how))
 
     def spawn(self, order: Order, how: str) -> None:
@@ -124,6 +140,11 @@ class World(RuleBasedStateMachine):
     def a_wrapper_crashes(self, data: st.DataObject) -> None:
         wrapper = data.draw(st.sampled_from(self.wrappers))
         LIVE.discard(wrapper.pid)
+
+    @precondition(lambda self: self.wrappers)
+    @rule(data=st.data())
+    def a_wrapper_gets_out_of_reach(self, data: st.DataObject) -> None:
+        HIDDEN.add(data.draw(st.sampled_from(self.wrappers)).pid)
 
     @rule()
     def the_machine_restarts(self) -> None:
@@ -154,6 +175,15 @@ class World(RuleBasedStateMachine):
         wrapper = self.living(data)
         if wrapper is not None:
             self.advance(wrapper, well=well, auto=auto)
+
+    @precondition(lambda self: self.replaced())
+    @rule(data=st.data(), well=st.booleans(), auto=st.booleans())
+    def a_replaced_wrapper_goes_on(self, data: st.DataObject, well: bool, auto: bool) -> None:
+        self.advance(data.draw(st.sampled_from(self.replaced())), well=well, auto=auto)
+
+    def replaced(self) -> list[Wrapper]:
+        """Those that live on although their row is another's by now."""
+        return [one for one in self.wrappers if one.pid in LIVE and not self.is_its_claim(one)]
 
     def living(self, data: st.DataObject) -> Wrapper | None:
         """Also the replaced and the cancelled ones: they live until they notice."""
@@ -212,13 +242,14 @@ class World(RuleBasedStateMachine):
 
     # -- people, who decide on what they saw a while ago
 
-    @rule(target=views, run=runs)
-    def a_person_looks(self, run: str) -> Any:
-        row = EvolutionRun.objects.get(pk=run)
-        return multiple(seen(row)) if row.status in ("awaiting_review", "approved") else multiple()
+    @rule()
+    def a_person_looks(self) -> None:
+        open_ones = EvolutionRun.objects.filter(status__in=["awaiting_review", "approved"]).order_by("id")
+        self.views_taken = (self.views_taken + [seen(row) for row in open_ones])[-12:]
 
-    @rule(first=views, second=views)
-    def approve(self, first: RunSeen, second: RunSeen) -> None:
+    @rule(data=st.data())
+    def approve(self, data: st.DataObject) -> None:
+        first, second = (data.draw(st.sampled_from(self.views_taken)) for _ in range(2))
         picked = {view.run_id: view for view in (first, second)}
         rows = EvolutionRun.objects.in_bulk(list(picked))
         workspace = rows[first.run_id].workspace_id
@@ -231,14 +262,15 @@ class World(RuleBasedStateMachine):
             ),
         )
 
-    @rule(view=views)
-    def reject(self, view: RunSeen) -> None:
+    @rule(data=st.data())
+    def reject(self, data: st.DataObject) -> None:
+        view = data.draw(st.sampled_from(self.views_taken))
         fits = _still(EvolutionRun.objects.get(pk=view.run_id), view)
         self.decide(fits, lambda: transitions.reject(run=view, user=self.user, reason="no", now=self.now))
 
-    @rule(run=runs)
-    def retry(self, run: str) -> None:
-        row = EvolutionRun.objects.get(pk=run)
+    @rule(data=st.data())
+    def retry(self, data: st.DataObject) -> None:
+        row = data.draw(st.sampled_from(list(EvolutionRun.objects.order_by("id"))))
         fits = (row.status, "pending") in RUN_MOVES and row.status != RunStatus.RUNNING
         if row.status == RunStatus.APPROVED:
             assert row.current_apply is not None
@@ -247,7 +279,7 @@ class World(RuleBasedStateMachine):
             self.decide(
                 True,
                 lambda: transitions.retry(
-                    run_id=run,
+                    run_id=row.pk,
                     source=RunStatus(row.status),
                     attempt=row.attempts,
                     hint=row.user_hint,
@@ -256,10 +288,11 @@ class World(RuleBasedStateMachine):
                 ),
             )
 
-    @rule(run=runs)
-    def cancel_run(self, run: str) -> None:
-        fits = EvolutionRun.objects.get(pk=run).status in ("pending", "running")
-        self.decide(fits, lambda: transitions.cancel_run(run_id=run, user=self.user, now=self.now))
+    @rule(data=st.data())
+    def cancel_run(self, data: st.DataObject) -> None:
+        row = data.draw(st.sampled_from(list(EvolutionRun.objects.order_by("id"))))
+        fits = row.status in ("pending", "running")
+        self.decide(fits, lambda: transitions.cancel_run(run_id=row.pk, user=self.user, now=self.now))
 
     @precondition(lambda self: EvolutionApply.objects.exists())
     @rule(data=st.data(), what=st.sampled_from(["cancel", "roll back", "try again"]))
@@ -417,14 +450,14 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes of this world live and die by ``LIVE``; ids count up, so that a failure can be replayed."""
 
     def send(self: ProcessIdentity, _signal: int) -> bool:
-        was_alive = self.pid in LIVE
-        LIVE.discard(self.pid)
+        was_alive = self.pid in LIVE - HIDDEN
+        LIVE.difference_update({self.pid} - HIDDEN)
         return was_alive
 
     numbers = itertools.count(1)
     for module in ("tests.evolution.rows", "evolution.transitions.runs", "evolution.transitions.decisions"):
         monkeypatch.setattr(f"{module}.new_row_id", lambda: f"{next(numbers):026d}")
-    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda self: self.pid in LIVE)
+    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda self: self.pid in LIVE - HIDDEN)
     monkeypatch.setattr(ProcessIdentity, "send", send)
 
 
