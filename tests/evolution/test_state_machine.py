@@ -88,10 +88,12 @@ class World(RuleBasedStateMachine):
         self.begin()
 
     def teardown(self) -> None:
-        self.everything_comes_to_an_end()
-        self.folder.cleanup()
-        transaction.set_rollback(True)
-        self.atomic.__exit__(None, None, None)
+        try:
+            self.everything_comes_to_an_end()
+        finally:
+            self.folder.cleanup()
+            transaction.set_rollback(True)
+            self.atomic.__exit__(None, None, None)
 
     def begin(self) -> None:
         """Every stage of the way is there from the start, so that short plays reach all of it."""
@@ -475,7 +477,7 @@ def play(examples: int, steps: int) -> None:
 
 @pytest.mark.usefixtures("db", "processes")
 def test_any_order_of_events() -> None:
-    play(examples=40, steps=25)
+    play(examples=30, steps=20)
 
 
 @pytest.mark.soak
