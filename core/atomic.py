@@ -45,9 +45,18 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def fsync_file(path: Path) -> None:
+    """Make the content of ``path`` durable, whoever wrote it; its name needs ``fsync_folder``."""
+    _fsync(path, os.O_NOFOLLOW)
+
+
 def fsync_folder(folder: Path) -> None:
     """Make renames and removals in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _fsync(folder, os.O_DIRECTORY)
+
+
+def _fsync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         os.fsync(descriptor)
     finally:

@@ -11,7 +11,7 @@ class UnreadableFileError(Exception):
     """The file is there but isn't read: no regular file, too large, or not permitted. The text says which."""
 
 
-def read_bounded(path: Path, *, limit: int) -> bytes | None:
+def read_bounded(path: str | Path, *, limit: int) -> bytes | None:
     """The bytes of ``path`` (symlinks followed); None when there is no such file.
 
     Never blocks on a pipe or a device. Raises UnreadableFileError.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core import atomic
-from core.bounded_read import read_bounded
+from core.bounded_read import UnreadableFileError, read_bounded
 from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside_real
 from workspaces.lock_file import LockHeld, LockOwner, disown, exclusive, holder, shared
 
@@ -91,7 +91,7 @@ class _Overlay:
     absent: frozenset[str] = frozenset()
 
     def hides(self, rel: str) -> bool:
-        return any(rel == name or rel.startswith(name + "/") for name in self.absent)
+        return bool(self.absent) and any(rel == name or rel.startswith(name + "/") for name in self.absent)
 
 
 class SurfaceFiles:
@@ -100,61 +100,95 @@ class SurfaceFiles:
     Constructed directly it shows the folder as it is (a sandbox, a base, a global folder); for a live
     surface use ``surface_files``. Symlinks are followed while they stay inside the folder that holds
     ``.halo``; one that leads out raises UnsafePathError, as does a path with ``..``.
+
+    A view is for one reading (a turn's, a freeze's): a folder it has found to be no link isn't asked again.
+    Paths are strings here, because a turn asks for fifty.
     """
 
     def __init__(self, halo: Path, overlay: _Overlay | None = None) -> None:
         self.halo = halo
         self._overlay = overlay or _Overlay()
         self._real_parent = os.path.realpath(halo.parent)
+        self._folder = f"{self._real_parent}/{halo.name}"
+        self._plain_folders: set[str] = set()
 
     def read(self, rel: str) -> bytes | None:
         """The content, or None when there is no such file. Raises UnreadableFileError (size, kind, rights)."""
         path = self._path(rel)
-        return read_bounded(path, limit=MAX_FILE_BYTES) if path is not None and not path.is_dir() else None
+        if path is None or path in self._plain_folders:
+            return None
+        try:
+            return read_bounded(path, limit=MAX_FILE_BYTES)
+        except UnreadableFileError:
+            if stat.S_ISDIR(_mode(path)):
+                return None
+            raise
 
     def exists(self, rel: str) -> bool:
         path = self._path(rel)
-        return path is not None and path.exists()
+        return path is not None and (path in self._plain_folders or _mode(path) != 0)
 
     def is_dir(self, rel: str) -> bool:
         path = self._path(rel)
-        return path is not None and path.is_dir()
+        return path is not None and (path in self._plain_folders or stat.S_ISDIR(_mode(path)))
 
     def listdir(self, rel: str = ".") -> list[str]:
         """Names in name order; empty when there is no such folder."""
         path = self._path(rel)
-        names = {entry.name for entry in path.iterdir()} if path is not None and path.is_dir() else set()
+        names = _names(path) if path is not None else set()
         prefix = "" if rel == "." else checked_relative(rel) + "/"
         below = {name.removeprefix(prefix) for name in self._overlay.before if name.startswith(prefix)}
         names |= {name for name in below if "/" not in name}
         return sorted(name for name in names if not self._overlay.hides(prefix + name))
 
-    def _path(self, rel: str) -> Path | None:
+    def _path(self, rel: str) -> str | None:
         """Where ``rel`` is to be read; None when it counts as absent."""
         if rel == ".":
-            return self.halo
+            return str(self.halo)
         clean = checked_relative(rel)
         if self._overlay.hides(clean):
             return None
         if clean in self._overlay.before:
-            return self._overlay.before[clean]
-        return self._without_links(clean) or inside_real(self._real_parent, f"{self.halo.name}/{clean}")
+            return str(self._overlay.before[clean])
+        return self._without_links(clean) or str(inside_real(self._real_parent, f"{self.halo.name}/{clean}"))
 
-    def _without_links(self, clean: str) -> Path | None:
+    def _without_links(self, clean: str) -> str | None:
         """The path when no symlink lies on the way, which is soon told; None: it has to be followed."""
-        current = f"{self._real_parent}/{self.halo.name}"
+        path = f"{self._folder}/{clean}"
+        end = len(self._folder)
         try:
-            if stat.S_ISLNK(os.lstat(current).st_mode):
-                return None
-            for name in clean.split("/"):
-                current = f"{current}/{name}"
-                if stat.S_ISLNK(os.lstat(current).st_mode):
+            while end != -1:
+                if self._is_link(path[:end]):
                     return None
+                end = path.find("/", end + 1)
+            return None if self._is_link(path) else path
         except FileNotFoundError:
-            return Path(f"{self._real_parent}/{self.halo.name}/{clean}")
+            return path
         except (OSError, ValueError):
             return None
-        return Path(current)
+
+    def _is_link(self, path: str) -> bool:
+        if path in self._plain_folders:
+            return False
+        mode = os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
+            self._plain_folders.add(path)
+        return stat.S_ISLNK(mode)
+
+
+def _mode(path: str) -> int:
+    """The mode of what is there, symlinks followed; 0 when nothing is. Raises OSError for what can't be told."""
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116 - a string, as above
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def _names(path: str) -> set[str]:
+    try:
+        return set(os.listdir(path))  # noqa: PTH208 - the same
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
 
 
 class Finality:

@@ -107,7 +107,10 @@ class FrozenFiles:
 
 
 def write_frozen(folder: Path, *, messages: Sequence[Message], context: EvoContext, meta: Meta) -> None:
-    """Write the whole folder durably; it must not exist. Raises OSError and leaves what it had written."""
+    """Write the whole folder durably; it must not exist. Raises OSError and leaves what it had written.
+
+    All is written before the first fsync: the file system then takes several files down in one go.
+    """
     files = FrozenFiles(folder)
     stripped, images = _without_images(messages)
     contents = {
@@ -126,6 +129,8 @@ def write_frozen(folder: Path, *, messages: Sequence[Message], context: EvoConte
     )
     for path, data in contents.items():
         _write(path, data)
+    for path in contents:
+        atomic.fsync_file(path)
     for parent in [files.images, folder] if images else [folder]:
         atomic.fsync_folder(parent)
     atomic.fsync_folder(folder.parent)
@@ -139,11 +144,10 @@ def _make_folder(folder: Path) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """No temporary name: nobody looks into the folder before its row is there."""
+    """No temporary name, no fsync yet: nobody looks into the folder before its row is there."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         atomic.write_all(descriptor, data)
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

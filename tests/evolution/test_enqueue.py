@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -136,6 +137,30 @@ class TestFreezing:
         ]
         assert folders(session.workspace) == []
         assert not EvolutionRun.objects.exists()
+
+    def test_each_file_and_folder_is_made_durable_once_before_the_row(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The bench's fsync floor counts the very same."""
+        picture = {"kind": "binary", "media_type": "image/png", "data": "aGk="}
+        write_log(
+            session, [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": [picture]}]}]
+        )
+        ask(session, "first")
+        synced: list[Path] = []
+        fsync = os.fsync
+
+        def noting(descriptor: int) -> None:
+            assert not EvolutionRun.objects.filter(user_hint="second").exists()
+            synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", noting)
+        folder = session.workspace.paths.evolution.run(ask(session, "second").run_id)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert len(files) == 7
+        assert sorted(synced[:7]) == sorted(files)
+        assert synced[7:] == [folder / "images", folder, folder.parent]
 
     def test_the_source_conversation_is_not_written_to(self, session: Session) -> None:
         before = {path: path.read_bytes() for path in log_folder(session).iterdir()}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.faults import Fault
+from core.paths import UnsafePathError
 from tests.workspaces.conftest import Write
 from workspaces.overrides import Surface, is_folder_id
+from workspaces.publish_lock import SurfaceFiles
 
 
 def names(surface: Surface, kind: str) -> dict[str, str]:
@@ -127,3 +131,67 @@ def test_an_id_is_a_plain_file_name(text: str) -> None:
         assert text.isascii()
         assert "/" not in text
         assert not text.startswith((".", "-"))
+
+
+class TestOneView:
+    """Reading, asking and listing agree on what is there, whatever it is and whatever was asked before."""
+
+    @pytest.mark.parametrize(
+        ("rel", "content", "is_dir", "names"),
+        [
+            ("agents", None, True, ["a"]),
+            ("agents/a/agent.yaml", b"name: A", False, []),
+            ("agents/a/agent.yaml/below", None, False, []),
+            ("agents/b", None, False, []),
+            ("linked", None, True, ["agent.yaml"]),
+            ("linked/agent.yaml", b"name: A", False, []),
+        ],
+    )
+    def test_of_files_folders_and_links(
+        self,
+        root: Path,
+        in_workspace: Write,
+        rel: str,
+        content: bytes | None,
+        is_dir: bool,
+        names: list[str],
+    ) -> None:
+        in_workspace(".halo/agents/a/agent.yaml", "name: A")
+        (root / ".halo/linked").symlink_to("agents/a")
+        files = SurfaceFiles(root / ".halo")
+        for _ in range(2):
+            assert files.read(rel) == content
+            assert files.exists(rel) == (content is not None or is_dir)
+            assert files.is_dir(rel) == is_dir
+            assert files.listdir(rel) == names
+
+    def test_a_link_out_of_a_folder_known_to_be_none_is_refused(
+        self, root: Path, in_workspace: Write, tmp_path: Path
+    ) -> None:
+        (tmp_path / "secret").write_text("s")
+        in_workspace(".halo/agents/a/agent.yaml", "name: A")
+        files = SurfaceFiles(root / ".halo")
+        assert files.read("agents/a/agent.yaml") == b"name: A"
+        (root / ".halo/agents/a/AGENT.md").symlink_to(tmp_path / "secret")
+        with pytest.raises(UnsafePathError):
+            files.read("agents/a/AGENT.md")
+
+    def test_what_may_not_be_looked_at_is_not_taken_for_absent(
+        self, surface: Surface, root: Path, in_workspace: Write, in_global: Write, monkeypatch: Any
+    ) -> None:
+        denied = str(in_workspace(".halo/INSTRUCTIONS.md", "own"))
+        in_global("INSTRUCTIONS.md", "machine-wide")
+
+        def deny(call: Any) -> Any:
+            def denying(path: Any, *arguments: Any, **options: Any) -> Any:
+                if path == denied:
+                    raise PermissionError(13, "Permission denied", path)
+                return call(path, *arguments, **options)
+
+            return denying
+
+        for name in ("stat", "lstat", "open"):
+            monkeypatch.setattr(os, name, deny(getattr(os, name)))
+        faults: list[Fault] = []
+        assert surface.file("INSTRUCTIONS.md", faults) is None
+        assert "Permission denied" in faults[0].found
