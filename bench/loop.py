@@ -1,12 +1,8 @@
-"""What the loop adds to a model call: history of 200 messages, a model that answers at once, one tool call each.
-
-Printed and compared by ``make bench``; the target (quality.md) is 5 ms a model call.
-"""
+"""What the loop adds to a model call: history of 200 messages, a model that answers at once, one tool call each."""
 
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
@@ -15,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+from bench.measures import Measure, percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +23,8 @@ MESSAGES = 200
 CALLS = 60
 
 
-def measure() -> dict[str, Any]:
-    """Time between the end of one model call and the next one's start; ``cpu_ms``: of it on the processor."""
+def measure() -> list[Measure]:
+    """Between the end of one model call and the next one's start, on the clock and on the processor."""
     from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
     times: list[tuple[float, float]] = []
@@ -44,19 +42,20 @@ def measure() -> dict[str, Any]:
 
     with TemporaryDirectory() as folder, _model(FunctionModel(stream_function=answer)):
         asyncio.run(_turn(Path(folder)))
-    gaps = _gaps(times)
-    return {
-        "p50_ms": round(statistics.median(gaps), 3),
-        "p95_ms": round(gaps[int(len(gaps) * 0.95)], 3),
-        "cpu_ms": round(statistics.median(_gaps(processor)), 3),
-        "messages": MESSAGES,
-        "calls": CALLS,
-    }
+    return [
+        Measure(
+            what=f"what the loop adds to a model call, history of {MESSAGES} messages",
+            unit="ms",
+            figures=percentiles(_gaps(times), scale=1e3),
+            at_most={"p50": 5.0},
+        ),
+        Measure(what="of it: on the processor", unit="ms", figures=percentiles(_gaps(processor), scale=1e3)),
+    ]
 
 
 def _gaps(spans: list[tuple[float, float]]) -> list[float]:
-    """Milliseconds from the end of each span to the start of the next, sorted."""
-    return sorted(1000 * (later[0] - earlier[1]) for earlier, later in pairwise(spans))
+    """Seconds from the end of each span to the start of the next."""
+    return [later[0] - earlier[1] for earlier, later in pairwise(spans)]
 
 
 async def _turn(folder: Path) -> None:
@@ -94,7 +93,3 @@ async def _turn(folder: Path) -> None:
 def _model(model: Any) -> Iterator[None]:
     with patch("agents.providers.build_model", return_value=model):
         yield
-
-
-if __name__ == "__main__":
-    print(measure())
