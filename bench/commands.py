@@ -6,13 +6,15 @@ import subprocess
 import sys
 import time
 
+from bench import sample
 from bench.measures import Measure, percentiles
 
 ROUNDS = 15
 
 
 def measure() -> list[Measure]:
-    _halo("migrate", "--verbosity", "0")
+    sample.set_up()
+    chat = ("chat", "--new", *sample.registered(), "How much is shipping to Austria?")
     return [
         Measure(
             what="`halo --help`",
@@ -24,6 +26,13 @@ def measure() -> list[Measure]:
             what="`halo evo list` (a command on the slim settings)",
             unit="s",
             figures=percentiles(_times("evo", "list")),
+        ),
+        Measure(
+            what="`halo chat`, `offline`, start to the end of its first answer",
+            unit="s",
+            figures=percentiles(_times(*chat)),
+            at_most={"p95": 1.8},
+            note="the target is to the first model call, which lies before the answer",
         ),
     ]
 

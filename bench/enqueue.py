@@ -46,18 +46,23 @@ def _measures(count: int) -> Iterator[Measure]:
 
     with tempfile.TemporaryDirectory() as folder:
         session = _session(Path(folder), count)
-        times, floors = [], []
+        times, floors, commits, processor = [], [], [], []
         for number in range(ROUNDS):
             now = START + timedelta(seconds=number)
-            begun = time.perf_counter()
+            begun, busy = time.perf_counter(), time.process_time()
             outcome = enqueue(
                 session=session, hint=f"hint {number}", requested_by=None, trigger="note", now=now
             )
             times.append(time.perf_counter() - begun)
+            processor.append(time.process_time() - busy)
+            commits.append(_commit())
             floors.append(_floor(session.workspace.paths.evolution.run(outcome.run_id)))
     own = [max(0.0, taken - floor) for taken, floor in zip(times, floors, strict=True)]
     limits = {"p50": 10.0, "p95": 30.0} if count == 200 else {}
-    note = f"fsync floor of its files p50 {statistics.median(floors) * 1e3:.1f} ms, taken off"
+    note = (
+        f"fsync floor of its files p50 {statistics.median(floors) * 1e3:.1f} ms, taken off; "
+        f"the commit of its rows, p50 {statistics.median(commits) * 1e3:.1f} ms for one row alone, is not"
+    )
     yield Measure(
         what=f"`/evo` on {count} messages, less the fsync floor",
         unit="ms",
@@ -69,10 +74,29 @@ def _measures(count: int) -> Iterator[Measure]:
         what=f"`/evo` on {count} messages, call to answer", unit="ms", figures=percentiles(times, scale=1e3)
     )
     yield Measure(
+        what=f"of it: on the processor, {count} messages",
+        unit="ms",
+        figures=percentiles(processor, scale=1e3),
+    )
+    yield Measure(
         what=f"fsync floor of the files frozen at {count} messages",
         unit="ms",
         figures=percentiles(floors, scale=1e3),
     )
+    yield Measure(
+        what=f"floor of one SQLite commit, beside {count} messages",
+        unit="ms",
+        figures=percentiles(commits, scale=1e3),
+    )
+
+
+def _commit() -> float:
+    """Seconds that the smallest durable transaction takes."""
+    from core.db.models import record_event
+
+    begun = time.perf_counter()
+    record_event(kind="bench", object_id="", workspace_id=None, payload={}, now=START)
+    return time.perf_counter() - begun
 
 
 def _floor(folder: Path) -> float:

@@ -25,6 +25,16 @@ def set_up() -> None:
     prepare(halo_home())
 
 
+def registered() -> tuple[str, ...]:
+    """A copy of the sample as a workspace: the options of ``halo chat`` that name it and its agent."""
+    from core.paths import halo_home
+    from halo_site.sample_folder import fresh_copy, read_script
+    from workspaces.register import register
+
+    workspace, _ = register(fresh_copy(halo_home()), home=halo_home(), now=datetime.now(UTC))
+    return ("--workspace", workspace.path, "--agent", read_script().agent)
+
+
 def conversation() -> Session:
     """A session in which the agent has answered once."""
     from core.db.clock import database_now
