@@ -14,6 +14,7 @@ from evolution.claim import RunSeen
 from evolution.errors import Refused
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RunStatus
+from evolution.words import check_length
 
 
 def seen_now(run: EvolutionRun) -> RunSeen:
@@ -26,9 +27,10 @@ def approve(*, runs: Sequence[RunSeen], user: User, hint: str = "", now: datetim
     """Approve all of ``runs`` or none; the new apply.
 
     Raises Refused ``forbidden``, ``nothing_chosen``, ``not_found``, ``several_workspaces``, ``four_eyes``,
-    ``not_approvable`` (details: ``run``, ``status``) or ``changed``.
+    ``not_approvable`` (details: ``run``, ``status``), ``hint_too_long`` or ``changed``.
     """
     permissions.require(user, "review")
+    check_length(hint, "hint")
     chosen = {seen.run_id: seen for seen in runs}
     if not chosen:
         raise Refused("nothing_chosen", "No run was named; give at least one.")

@@ -26,6 +26,7 @@ from evolution.models import EvolutionRun
 from evolution.states import RunStatus
 from evolution.ticker import request_tick
 from evolution.transitions import RUN_EVENT
+from evolution.words import check_length
 from sessions_app.freeze import frozen_history
 from sessions_app.models import Session
 from workspaces.compose import Composed, SurfaceError, compose
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from agents.events import Message
 
-MAX_HINT_CHARS = 4_000
 PERMISSION = "workspaces.use_full_access"
 WEBHOOK = "webhook"
 """``source_access`` of a session that holds data from outside, whatever its level."""
@@ -87,10 +87,7 @@ def _check(session: Session, hint: str, requested_by: AbstractBaseUser | Anonymo
         raise Refused("no_root", "Only a root session can be learned from; this one was started by another.")
     if requested_by is not None and not requested_by.has_perm(PERMISSION):  # type: ignore[union-attr]
         raise Refused("permission", "Asking for a prompt change needs the permission to use full access.")
-    if len(hint) > MAX_HINT_CHARS:
-        raise Refused(
-            "hint_too_long", f"The hint has {len(hint):,} characters; at most {MAX_HINT_CHARS:,} are taken."
-        )
+    check_length(hint, "hint")
     if not session.workspace.paths.halo.is_dir():
         raise Refused(
             "workspace_missing",

@@ -15,6 +15,10 @@ MIN_SHORT = 4
 def find(text: str) -> EvolutionRun | EvolutionApply:
     """Raises Refused ``not_found`` or ``ambiguous`` (details: ``candidates``)."""
     kind, short = _split(text)
+    if len(short) < MIN_SHORT:
+        raise Refused(
+            "not_found", f"{text!r} is too short for an id; at least {MIN_SHORT} characters of it are wanted."
+        )
     found: list[EvolutionRun | EvolutionApply] = []
     if kind != "apply":
         found += _matching(EvolutionRun.objects.select_related("workspace", "current_apply"), short)
@@ -59,6 +63,4 @@ def _split(text: str) -> tuple[Literal["run", "apply", ""], str]:
 
 def _matching(rows: QuerySet[Any], short: str) -> list[Any]:
     """By its beginning or its end: ids made in the same minute begin alike."""
-    if len(short) < MIN_SHORT:
-        return []
     return list(rows.filter(Q(pk__startswith=short) | Q(pk__endswith=short)).order_by("-pk")[:6])

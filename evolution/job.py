@@ -63,6 +63,7 @@ class Job:
             run_child=self.run_child,
             progress=self._progress,
             source_agent=self._source_agent(),
+            hint=self.row.user_hint if isinstance(self.row, EvolutionRun) else "",
         )
 
     def now(self) -> datetime:

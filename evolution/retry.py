@@ -10,6 +10,7 @@ from evolution import permissions, ticker, transitions
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RUN_MOVES, RunStatus
+from evolution.words import check_length
 
 _RETRYABLE = frozenset(
     source for source, target in RUN_MOVES if target == RunStatus.PENDING and source != RunStatus.RUNNING
@@ -19,10 +20,11 @@ _RETRYABLE = frozenset(
 def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datetime) -> None:
     """``hint`` None keeps the old one; ``attempt`` is the one that was shown.
 
-    Raises Refused ``forbidden``, ``not_found``, ``not_retryable`` (details: ``status``), ``already_pending``
-    or ``changed``.
+    Raises Refused ``forbidden``, ``not_found``, ``not_retryable`` (details: ``status``), ``already_pending``,
+    ``hint_too_long`` or ``changed``.
     """
     permissions.require(user, "review")
+    check_length(hint or "", "hint")
     run = EvolutionRun.objects.select_related("current_apply").filter(pk=run_id).first()
     if run is None:
         raise Refused("not_found", f"There is no run-{run_id}; it may have been deleted.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from halo_site.command_list import help_text
+from halo_site.command_list import halo_version, help_text
 
 # Commands that need the tables or the pages of the web part; everything else starts in half the time.
 WEB_COMMANDS = frozenset(
@@ -17,6 +17,9 @@ def main() -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments in (["help"], ["--help"], ["-h"]):
         sys.stdout.write(help_text() + "\n")
+        return
+    if arguments in (["version"], ["--version"]):
+        sys.stdout.write(halo_version() + "\n")
         return
     if arguments[0] == "evo_wrapper" and "rollback" not in arguments:
         # Before Django is set up or anything connects: agents are forked from this process's first moment.
@@ -31,11 +34,12 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     """Django's command line, with the two mistakes every newcomer makes told in one line. Returns exit code."""
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
     from django.db import OperationalError, ProgrammingError
 
+    from halo_site.command_line import CommandLine
+
     try:
-        execute_from_command_line(arguments)
+        CommandLine(arguments).execute()
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 COMMANDS = {
     "demo": "watch a conversation become a reviewed, published prompt change",
     "up": "run Halo: web and background work, on this machine",
@@ -17,6 +19,14 @@ INTERNAL = {
     "evo_wrapper": "works one run or apply; started by the ticker",
     "web": "the web process alone; started by `halo up`",
 }
+
+
+def halo_version() -> str:
+    """As installed; a checkout that was never installed has none."""
+    try:
+        return f"Halo {metadata.version('halo')}"
+    except metadata.PackageNotFoundError:
+        return "Halo (not installed)"
 
 
 def help_text() -> str:

@@ -15,7 +15,7 @@ class View(Protocol):
     def watch(self, event: events.AgentEvent) -> None: ...
 
     def reply(self, text: str) -> None:
-        """The final text of a turn, when its deltas weren't shown."""
+        """The final text of a turn, when its deltas weren't shown; the answer of a command."""
 
     def note(self, text: str) -> None:
         """A line that isn't part of the reply."""
@@ -79,6 +79,7 @@ class RichView:
         if not self._streamed:
             self._write(text)
             self._end_line()
+        self._streamed = False
 
     def note(self, text: str) -> None:
         self._end_line()

@@ -24,6 +24,10 @@ def find(text: str) -> Workspace:
     candidates = [str(folder) for folder in (real, *real.parents)]
     matches = {row.path: row for row in Workspace.objects.filter(path__in=candidates)}
     nearest = next((matches[path] for path in candidates if path in matches), None)
+    if nearest is None and text.isascii() and text.isdigit():
+        raise WorkspaceRefused(
+            "unknown_workspace", f"There is no workspace {text[:20]}; `halo workspace list` shows them."
+        )
     if nearest is None:
         raise WorkspaceRefused(
             "unknown_workspace", f"No workspace holds {real}. Add it with: halo workspace add {real}"

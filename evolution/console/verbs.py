@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.arguments import from_one
 from core.db.clock import database_now
 from core.paths import halo_home
 from evolution import ticker
@@ -55,13 +56,16 @@ def _list(options: Options) -> Answer:
     if options["workspace"]:
         rows = rows.filter(workspace__path__endswith=options["workspace"].rstrip("/"))
     runs = list(rows[: options["limit"]])
-    return Answer([as_json.run_row(run) for run in runs], as_text.run_lines(runs, now=database_now()))
+    lines = as_text.run_lines(runs, now=database_now())
+    if not runs and (options["status"] or options["workspace"]):
+        lines = ["No such runs. Without --status and -w all are listed."]
+    return Answer([as_json.run_row(run) for run in runs], lines)
 
 
 def _list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--status", choices=EvolutionRun.Status.values)
     parser.add_argument("-w", "--workspace", help="the workspace's path, or how it ends")
-    parser.add_argument("--limit", type=int, default=20)
+    parser.add_argument("--limit", type=from_one, default=20, metavar="N", help="at most so many (20)")
 
 
 def _show(options: Options) -> Answer:
@@ -93,17 +97,18 @@ def _follow_argument(parser: ArgumentParser) -> None:
 
 def _enqueue(options: Options) -> Answer:
     from evolution.enqueue import enqueue
-    from sessions_app.models import Session
+    from sessions_app.errors import SessionRefused
+    from sessions_app.selectors import find_session
 
-    session = Session.objects.select_related("workspace").filter(pk=options["session"]).first()
-    if session is None:
-        raise Refused(
-            "not_found", f"There is no session {options['session']!r}; `halo session list` shows them."
-        )
+    try:
+        session = find_session(options["session"])
+    except SessionRefused as refused:
+        raise Refused(refused.code, str(refused)) from refused
+    if options["hint"] and options["hint_option"]:
+        raise Refused("two_hints", "The hint was given twice; put its words into one pair of quotes.")
     user = acting_user(options["as_user"]) if options["as_user"] else None
-    outcome = enqueue(
-        session=session, hint=options["hint"], requested_by=user, trigger="note", now=database_now()
-    )
+    hint = options["hint"] or options["hint_option"]
+    outcome = enqueue(session=session, hint=hint, requested_by=user, trigger="note", now=database_now())
     run = EvolutionRun.objects.select_related("workspace", "current_apply", "decided_by").get(
         pk=outcome.run_id
     )
@@ -115,8 +120,9 @@ def _enqueue(options: Options) -> Answer:
 
 
 def _enqueue_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("session")
-    parser.add_argument("hint", nargs="?", default="", help="what went wrong")
+    parser.add_argument("session", help="its id, shortened while unique")
+    parser.add_argument("hint", nargs="?", default="", metavar="HINT", help="what went wrong")
+    parser.add_argument("--hint", dest="hint_option", default="", metavar="HINT", help="the same")
     parser.add_argument("--as", dest="as_user", metavar="USER", help="who asks")
     _follow_argument(parser)
 

@@ -58,6 +58,7 @@ class PhaseContext:
 
     ``frozen`` is the run's folder as enqueued (for an apply: the apply's folder). ``run_child`` blocks; it
     raises ClaimLost when the row was taken over or cancelled meanwhile, the child is ended then.
+    ``hint`` is what the run is asked for now: a retry may have changed it since the files were frozen.
     ``source_agent`` is the one whose conversation is learned from (of an apply: of its first run).
     ``evidence`` remembers what this wrapper wrote and no agent may change.
     """
@@ -70,6 +71,7 @@ class PhaseContext:
     run_child: Callable[[ChildSpec], ChildResult]
     progress: Callable[[str, int, int], None]
     source_agent: str = ""
+    hint: str = ""
     evidence: Evidence = field(default_factory=Evidence)
 
     @property

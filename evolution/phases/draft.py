@@ -135,7 +135,7 @@ def _brief(ctx: PhaseContext, given: DraftInput) -> DraftBrief:
         session_id=meta.session_id,
         agent_id=meta.agent_id,
         language=ctx.language,
-        hint=meta.hint,
+        hint=ctx.hint,
         workspace=ctx.workspace,
         conversation=inputs.snapshot,
         tool_flow=inputs.tool_flow,

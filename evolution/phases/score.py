@@ -38,7 +38,7 @@ def _brief(ctx: PhaseContext, dry: DryRun, control: Control, sample: int) -> Sco
         sample=sample,
         agent_id=meta.agent_id,
         language=ctx.language,
-        hint=meta.hint,
+        hint=ctx.hint,
         scenario=brief_scenario(dry.draft.patch),
         patch=files.patch,
         tool_flow=FrozenFiles(ctx.frozen).tool_flow,

@@ -19,6 +19,8 @@ __all__ = ["FORMATS", "RECOGNISE", "ImportFailed", "Imported", "parse"]
 
 def parse(data: bytes, *, format: str = "auto") -> Imported:
     """The conversation in ``data``; ``auto`` goes by the content. Raises ImportFailed naming the line."""
+    if not data.strip():
+        raise ImportFailed(1, "the file is empty")
     if format == "auto":
         format = next((name for name, fits in RECOGNISE.items() if fits(data)), "")
         if not format:

@@ -123,7 +123,7 @@ class _Converter:
             self._note(line, "error", text or "The model call failed.")
             return
         parts = [part for block in line.blocks if (part := self._reply_part(block))]
-        identifier = str(line.message.get("id") or "")
+        identifier = line.reply
         if identifier and identifier in self._reply_ids:
             self._reply_ids[identifier]["parts"].extend(parts)
             return

@@ -36,6 +36,11 @@ class Line:
         return found if isinstance(found, dict) else {}
 
     @property
+    def reply(self) -> str:
+        """The id of the model's reply that this line is a part of."""
+        return str(self.message.get("id") or "")
+
+    @property
     def blocks(self) -> list[dict[str, Any]]:
         """The content as a list of blocks, whichever of its forms it has."""
         content = self.message.get("content")
@@ -105,14 +110,10 @@ def _branch(main: list[Line], by_uuid: dict[str, Line], previous: dict[str, str]
 
 def _beside(main: list[Line], kept: set[str]) -> set[str]:
     """Parallel calls hang as branches of their own: the rest of a kept reply, and the results of its calls."""
-    replies = {line.message.get("id") for line in main if line.uuid in kept and line.type == "assistant"}
-    more = {
-        line.uuid
-        for line in main
-        if line.type == "assistant" and line.message.get("id") and line.message["id"] in replies
-    }
+    replies = {line.reply for line in main if line.uuid in kept and line.type == "assistant"}
+    more = {line.uuid for line in main if line.type == "assistant" and line.reply and line.reply in replies}
     calls = {
-        block.get("id")
+        str(block.get("id"))
         for line in main
         if line.uuid in kept or line.uuid in more
         for block in line.blocks
@@ -123,6 +124,7 @@ def _beside(main: list[Line], kept: set[str]) -> set[str]:
         for line in main
         if line.type == "user"
         and any(
-            block.get("type") == "tool_result" and block.get("tool_use_id") in calls for block in line.blocks
+            block.get("type") == "tool_result" and str(block.get("tool_use_id")) in calls
+            for block in line.blocks
         )
     }

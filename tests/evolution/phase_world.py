@@ -158,6 +158,7 @@ class World:
             language="en-US",
             run_child=self._run,
             progress=lambda *step: self.shown.append(step),
+            hint="numbers first",
         )
 
     def run(self) -> PhaseContext:

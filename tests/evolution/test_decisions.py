@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from django.contrib.auth.models import User
 
 from core.db.models import Event
 from core.paths import halo_home
+from core.settings_file import Settings
 from evolution import transitions
 from evolution.approve import approve, seen_now
 from evolution.cancel import cancel_apply, cancel_run
 from evolution.claim import RunSeen
+from evolution.heartbeat import Heartbeat
+from evolution.job import Job
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.reject import reject
 from evolution.retry import retry
+from evolution.spawn import Order
 from evolution.states import APPLY_FINAL, RunStatus
-from tests.evolution.rows import SCORE, Rows, make_user, refused
+from tests.evolution.rows import SCORE, Rows, fresh, make_user, refused
 from tests.evolution.rows import START as NOW
 
 pytestmark = pytest.mark.django_db
@@ -176,6 +181,29 @@ def test_retry_takes_a_new_hint_or_keeps_the_old_one(rows: Rows, rita: User) -> 
     for run, hint in ((renamed, "new"), (kept, "old")):
         run.refresh_from_db()
         assert (run.status, run.user_hint, run.round_attempts, run.attempts) == ("pending", hint, 0, 1)
+
+
+def test_the_work_after_a_retry_is_about_the_new_hint(rows: Rows, rita: User) -> None:
+    run = rows.failed(user_hint="old")
+    retry(run_id=run.pk, attempt=run.attempts, hint="new", user=rita, now=NOW)
+
+    order = Order("run", run.pk, run.attempts + 1)
+    job = Job(order, fresh(run), cast(Heartbeat, None), None, Settings.load(halo_home()), lambda name: None)
+
+    assert job.context().hint == "new"
+
+
+@pytest.mark.parametrize("what", ["retry", "approve", "reject"])
+def test_words_too_long_for_a_brief_are_refused(rows: Rows, rita: User, what: str) -> None:
+    run, words = rows.in_review(), "x" * 4001
+    decide: dict[str, Callable[[], object]] = {
+        "retry": lambda: retry(run_id=run.pk, attempt=run.attempts, hint=words, user=rita, now=NOW),
+        "approve": lambda: approve(runs=[seen_now(run)], user=rita, hint=words, now=NOW),
+        "reject": lambda: reject(run=seen_now(run), user=rita, reason=words, now=NOW),
+    }
+    with refused("reason_too_long" if what == "reject" else "hint_too_long"):
+        decide[what]()
+    assert fresh(run).status == "awaiting_review"
 
 
 def test_retry_beside_the_same_request_still_waiting_is_refused(rows: Rows, rita: User) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,14 @@ class TestAsking:
         brief = world.asked[0].brief
         for part in ("numbers first", "USER.md", "We like it long.", "en-US", str(world.frozen)):
             assert part in brief
+
+    def test_the_brief_holds_the_hint_of_now_not_the_frozen_one(self, world: World) -> None:
+        ctx = replace(world.run(), hint="name the source")
+        world.children = [drafts(ctx, NEW, None)]
+        draft(ctx, DraftInput())
+        brief = world.asked[0].brief
+        assert "name the source" in brief
+        assert "numbers first" not in brief
 
     def test_the_brief_says_where_the_live_surface_has_moved_on(self, world: World) -> None:
         world.live("INSTRUCTIONS.md", "Moved on.\n")

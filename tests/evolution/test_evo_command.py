@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from evolution.enqueue import EnqueueOutcome
 from evolution.errors import Refused
 from evolution.find import find
 from evolution.models import EvolutionRun
+from sessions_app.models import Session
 from tests.evolution.rows import Rows, facts, fresh, make_user
 
 pytestmark = pytest.mark.django_db
@@ -129,3 +131,54 @@ def test_retry_wants_a_hint_or_the_word_that_the_old_one_stays(rows: Rows) -> No
     evo("retry", str(run), "--as", "rita", "--keep-hint")
 
     assert (fresh(run).status, fresh(run).user_hint) == ("pending", "old")
+
+
+def test_a_hint_stands_anywhere_on_the_line(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def enqueue(*, session: Session, hint: str, **_more: Any) -> EnqueueOutcome:
+        asked.append((session.pk, hint))
+        return EnqueueOutcome(run.pk, created=True)
+
+    run = rows.pending()
+    Session.objects.create(
+        id="abcdefgh",
+        workspace=rows.workspace,
+        agent_id="guide",
+        agent_name="Guide",
+        created_at=rows.now,
+        last_activity_at=rows.now,
+    )
+    monkeypatch.setattr("evolution.enqueue.enqueue", enqueue)
+
+    evo("enqueue", "abcdefgh", "too long", "--as", "rita")
+    evo("enqueue", "abcd", "--as", "rita", "too long")
+    evo("enqueue", "--as", "rita", "abcdefgh", "--hint", "too long")
+    evo("enqueue", "abcdefgh")
+
+    assert asked == [("abcdefgh", "too long")] * 3 + [("abcdefgh", "")]
+    with pytest.raises(CommandError, match="twice"):
+        evo("enqueue", "abcdefgh", "one", "--hint", "two")
+    with pytest.raises(CommandError, match="halo session list"):
+        evo("enqueue", "nosuch")
+
+
+def test_runs_may_stand_on_both_sides_of_an_option(rows: Rows) -> None:
+    first, second = rows.in_review(), rows.in_review()
+
+    answer = evo_json("approve", str(first), "--as", "rita", str(second))
+
+    assert answer["runs"] == sorted([str(first), str(second)])
+
+
+def test_an_empty_list_tells_no_runs_from_none_that_fit(rows: Rows) -> None:
+    assert "No runs yet" in evo("list")
+    rows.pending()
+    for arguments in (("--status", "failed"), ("-w", "nowhere")):
+        assert "No such runs" in evo("list", *arguments)
+
+
+def test_a_name_too_short_for_an_id_says_so(rows: Rows) -> None:
+    rows.pending()
+    with pytest.raises(CommandError, match="at least 4"):
+        evo("show", "run-01")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_the_scorer_writes_only_its_score(world: World, ctx: PhaseContext) -> No
     files = AttemptFiles(ctx.folder)
     writable = [mount.path for mount in spec.view.mounts if mount.writable]
     assert (spec.agent_id, writable, spec.view.shell) == ("__score__", [files.score_sample(1)], "none")
+
+
+def test_the_brief_holds_the_hint_of_now_not_the_frozen_one(world: World, ctx: PhaseContext) -> None:
+    world.children = [scores(ctx, 1)]
+    score(replace(ctx, hint="name the source"), DRY, CONTROL)
+    brief = world.asked[0].brief
+    assert "name the source" in brief
+    assert "numbers first" not in brief
 
 
 def test_the_brief_names_control_only_when_there_was_one(world: World, ctx: PhaseContext) -> None:

@@ -127,7 +127,7 @@ class House:
         )
         return folder
 
-    def context(self, frozen: Path) -> PhaseContext:
+    def context(self, frozen: Path, hint: str = "") -> PhaseContext:
         folder = frozen / "attempts" / "1"
         folder.mkdir(parents=True)
         return PhaseContext(
@@ -138,6 +138,7 @@ class House:
             language="en-US",
             run_child=self.child,
             progress=lambda *step: None,
+            hint=hint,
         )
 
 
@@ -149,7 +150,7 @@ def house(tmp_path: Path) -> House:
 
 
 def worked(house: House, run_id: str, hint: str) -> tuple[PhaseContext, DryRun, ScoreSummary]:
-    ctx = house.context(house.freeze(run_id, hint))
+    ctx = house.context(house.freeze(run_id, hint), hint)
     sandbox.prepare_run(ctx)
     given = drafting.DraftInput()
     made = drafting.draft(ctx, given)
@@ -159,7 +160,7 @@ def worked(house: House, run_id: str, hint: str) -> tuple[PhaseContext, DryRun, 
 
 
 def drafted(house: House, run_id: str, hint: str) -> tuple[PhaseContext, Draft]:
-    ctx = house.context(house.freeze(run_id, hint))
+    ctx = house.context(house.freeze(run_id, hint), hint)
     sandbox.prepare_run(ctx)
     return ctx, drafting.draft(ctx, drafting.DraftInput())
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from agents import events
 from sessions_app.models import Session
 from sessions_app.start_chat import ChatRequest, chat_session
-from sessions_app.terminal_view import harmless
+from sessions_app.terminal_view import RichView, harmless
 from tests.sessions.conftest import NOW
 from tests.sessions.models_in_tests import Script
 from workspaces.models import Workspace
@@ -43,6 +44,19 @@ def test_the_reply_alone_is_on_standard_output(
     assert capsys.readouterr().out == "And again.\n"
     session = Session.objects.get()
     assert (session.exchange_count, session.access_level, session.title) == (2, "full", "hello")
+
+
+def test_the_answer_of_a_command_is_shown_after_a_reply_that_streamed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    view = RichView()
+    view.watch(events.AgentStart("helper"))
+    view.watch(events.StreamDelta(1, "The reply."))
+    view.watch(events.Complete("completed", "The reply.", 1))
+    view.reply("The reply.")
+    view.reply("Queued as run-1.")
+    view.reply("Another process answered.")
+    assert capsys.readouterr().out == "The reply.\nQueued as run-1.\nAnother process answered.\n"
 
 
 @threaded

@@ -199,6 +199,10 @@ def test_a_file_that_can_not_be_read_names_the_line_and_leaves_nothing(
         {"type": 7, "uuid": ["x"]},
         {"type": "assistant", "timestamp": "yesterday", "message": {"content": [{"type": "tool_use"}]}},
         {"type": "user", "message": {"content": [{"type": "tool_result", "content": 5}]}},
+        {"type": "assistant", "message": {"id": ["m"], "content": [{"type": ["text"]}]}},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": {"a": 1}, "name": []}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": ["t"]}]}},
+        {"type": "custom-title", "customTitle": ["t"], "isSidechain": []},
     ],
 )
 def test_odd_lines_are_no_reason_to_fail(value: dict[str, Any]) -> None:
@@ -206,6 +210,12 @@ def test_odd_lines_are_no_reason_to_fail(value: dict[str, Any]) -> None:
     script.raw({"uuid": "odd", "parentUuid": script.last, "sessionId": "s", **value})
     script.add("user", "still here?", parent="odd")
     assert "still here?" in spoken(script.data())[-1]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \r\n"])
+def test_an_empty_file_is_called_that(data: bytes) -> None:
+    with pytest.raises(ImportFailed, match="the file is empty"):
+        parse(data)
 
 
 def test_the_session_carries_outside_data_and_both_logs_agree(workspace: Workspace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from halo_site.command_list import COMMANDS, INTERNAL, help_text
+from halo_site.command_list import COMMANDS, INTERNAL, halo_version, help_text
 
 ROOT = Path(__file__).resolve().parents[2]
 OUR_APPS = {"agents", "core.db", "cron", "evolution", "halo_site", "nodes", "sessions_app", "workspaces"}
@@ -67,11 +67,47 @@ def test_help_needs_no_django_and_no_home(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
-def test_an_unknown_command_is_a_usage_error_or_a_refusal_with_a_word(tmp_path: Path) -> None:
+def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     done = _halo("evolve", home=tmp_path)
 
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "evolve" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("version",), ("evo", "--version")])
+def test_the_version_is_halos(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = _halo(*arguments, home=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == halo_version()
+    assert done.stdout.startswith("Halo ")
+
+
+def test_the_help_of_a_command_shows_its_own_options(tmp_path: Path) -> None:
+    done = _halo("chat", "--help", home=tmp_path)
+
+    assert "--access" in done.stdout
+    assert "--pythonpath" not in done.stdout
+    assert "--verbosity" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (("up", "--port", "99999"), "99999"),
+        (("evo", "list", "--limit", "-1"), "-1"),
+        (("evo", "list", "--limit", "0"), "0"),
+        (("session", "list", "--limit", "many"), "many"),
+    ],
+)
+def test_a_number_out_of_range_is_a_usage_error(
+    arguments: tuple[str, ...], wrong: str, tmp_path: Path
+) -> None:
+    done = _halo(*arguments, home=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"this is '{wrong}'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_home_without_database_says_what_to_run(tmp_path: Path) -> None:

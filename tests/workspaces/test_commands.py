@@ -134,6 +134,23 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(
     assert "sk-secret" not in shown
 
 
+@pytest.mark.parametrize("value", [(), ("-",)])
+def test_nothing_on_standard_input_is_no_value(
+    machine: HaloHome, monkeypatch: pytest.MonkeyPatch, value: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("sk-secret\n"))
+    run("settings", "set", "openai.secrets.api_key", *value)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(CommandError, match="--unset"):
+        run("settings", "set", "openai.secrets.api_key", *value)
+    assert Settings.load(machine).get("openai.secrets.api_key") == "sk-secret"
+
+
+def test_a_value_stands_anywhere_on_the_line(machine: HaloHome) -> None:
+    assert run("settings", "set", "general.language", "--json", "de")
+    assert Settings.load(machine).get("general.language") == "de"
+
+
 def test_settings_check_fails_on_a_fault(machine: HaloHome) -> None:
     assert "Nothing is wrong" in run("settings", "check")
     machine.secrets.mkdir(exist_ok=True)

@@ -130,3 +130,4 @@ def test_finding_by_number_path_and_from_inside(tmp_path: Path, home: HaloHome) 
         with pytest.raises(WorkspaceRefused) as caught:
             find(text)
         assert caught.value.code == "unknown_workspace"
+        assert ("halo workspace list" in str(caught.value)) == text.isdigit()

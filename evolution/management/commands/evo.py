@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from core.arguments import intermix
 from evolution.console.verbs import VERBS
 from evolution.errors import Refused
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
             if verb.decides:
                 sub.add_argument("--as", dest="as_user", metavar="USER", required=True, help="who decides")
             verb.arguments(sub)
+            intermix(sub)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from core.arguments import intermix
 from core.paths import WorkspacePaths, halo_home
 from core.settings_file import Settings, scalar
 from core.settings_save import UNSET, SettingsRefusedError, save
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         for verb in (get, change, check):
             verb.add_argument("-w", "--workspace", metavar="WS", help="with this workspace's own file")
             verb.add_argument("--json", action="store_true", help="machine-readable output")
+            intermix(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -87,12 +89,24 @@ class Command(BaseCommand):
 
 
 def _asked(setting: Setting, given: str | None) -> str:
-    """A secret on a command line stays in the shell's history, so it can be typed unseen or piped."""
-    if given == "-" or (given is None and not sys.stdin.isatty()):
-        return sys.stdin.readline().rstrip("\n")
-    if given is None:
-        return getpass.getpass(f"{setting.key}: ") if setting.secret else input(f"{setting.key}: ")
-    return given
+    """A secret on a command line stays in the shell's history, so it can be typed unseen or piped.
+
+    Nothing typed or piped is no value: only ``""`` on the command line, and ``--unset``, empty a setting.
+    """
+    if given is not None and given != "-":
+        return given
+    try:
+        if given == "-" or not sys.stdin.isatty():
+            line = sys.stdin.readline().rstrip("\r\n")
+        else:
+            line = getpass.getpass(f"{setting.key}: ") if setting.secret else input(f"{setting.key}: ")
+    except EOFError:
+        line = ""
+    if not line:
+        raise CommandError(
+            f"No value came for {setting.key}; nothing was changed. --unset takes the key out."
+        )
+    return line
 
 
 def _value(setting: Setting, text: str) -> Any:

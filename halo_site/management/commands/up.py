@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from core.arguments import port
 from halo_site.up import Options, up
 
 
@@ -13,7 +14,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="another address needs ALLOWED_HOSTS")
-        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+        parser.add_argument("--port", type=port, default=8000, help="0 takes a free one")
         parser.add_argument("--no-cluster", action="store_true", help="the web process ticks alone")
         parser.add_argument("--open", action="store_true", help="open the admin in a browser")
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import clock
+from core.arguments import from_one
 from core.paths import halo_home
 from sessions_app.agent_choice import choose_agent
 from sessions_app.errors import SessionRefused
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         listing = verbs.add_parser("list", help="root sessions, the last active first")
         listing.add_argument("-w", "--workspace", metavar="WS", help="number or path; without it: all")
         listing.add_argument("--archived", action="store_true", help="archived ones as well")
-        listing.add_argument("--limit", type=int, default=50, metavar="N")
+        listing.add_argument("--limit", type=from_one, default=50, metavar="N")
         show = verbs.add_parser("show", help="one session with its transcript")
         show.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
         importing = verbs.add_parser(
@@ -56,8 +57,9 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         workspace = find(options["workspace"]) if options["workspace"] else None
-        limit = max(1, options["limit"])
-        rows = list(recent_sessions(workspace=workspace, archived=options["archived"], limit=limit))
+        rows = list(
+            recent_sessions(workspace=workspace, archived=options["archived"], limit=options["limit"])
+        )
         if options["json"]:
             self._print_json([_described(row) for row in rows])
             return
@@ -102,7 +104,9 @@ class Command(BaseCommand):
         )
         for reason, count in sorted(outcome.left_out.items()):
             self.stdout.write(f"  left out: {count} x {reason}")
-        self.stdout.write(f"Let the agent learn from it: halo evo enqueue {outcome.session.pk} --hint '...'")
+        self.stdout.write(
+            f"Let the agent learn from it: halo evo enqueue {outcome.session.pk} 'WHAT WENT WRONG'"
+        )
 
     def _print_json(self, value: Any) -> None:
         self.stdout.write(json.dumps(value, ensure_ascii=False, indent=1))

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import clock
+from core.arguments import intermix
 from core.faults import Fault
 from core.paths import halo_home
 from workspaces.check import check_machine, check_workspace
@@ -38,6 +39,7 @@ class Command(BaseCommand):
         moving.add_argument("--host", help="the host that works it from now on")
         for verb in (add, listing, check, moving):
             verb.add_argument("--json", action="store_true", help="machine-readable output")
+            intermix(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -1,0 +1,31 @@
+"""Django's command line as ``halo`` shows it."""
+
+from __future__ import annotations
+
+from django.core.management import BaseCommand, ManagementUtility
+
+from halo_site.command_list import COMMANDS, halo_version
+
+_DJANGOS_OWN = {
+    "--version",
+    "--verbosity",
+    "--settings",
+    "--pythonpath",
+    "--traceback",
+    "--no-color",
+    "--force-color",
+    "--skip-checks",
+}
+
+
+class CommandLine(ManagementUtility):
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """An unknown one is a usage error; Halo's own show their own options and version, not Django's."""
+        try:
+            command = super().fetch_command(subcommand)
+        except SystemExit:
+            raise SystemExit(2) from None
+        if subcommand in COMMANDS:
+            command.suppressed_base_arguments = _DJANGOS_OWN
+            command.get_version = halo_version  # type: ignore[method-assign]
+        return command
