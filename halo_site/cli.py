@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Django's command line, with the two mistakes every newcomer makes told in one line. Returns exit code."""
+    """Django's command line, with the mistakes every newcomer makes told in one line. Returns exit code."""
     from django.core.exceptions import ImproperlyConfigured
     from django.db import OperationalError, ProgrammingError
 
@@ -44,9 +44,18 @@ def _run(arguments: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     except (OperationalError, ProgrammingError) as error:
-        if "no such table" not in str(error) and "does not exist" not in str(error):
+        if "no such table" in str(error) or "does not exist" in str(error):
+            sys.stderr.write("This HALO_HOME has no up-to-date database yet. Run: halo migrate\n")
+        elif isinstance(error, OperationalError):
+            sys.stderr.write(f"The database can't be used: {error}\n")
+        else:
             raise
-        sys.stderr.write("This HALO_HOME has no up-to-date database yet. Run: halo migrate\n")
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        home = os.environ.get("HALO_HOME", "~/.halo")
+        sys.stderr.write(f"Halo can't use {error.filename}: {error.strerror}. (HALO_HOME is {home}.)\n")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -131,3 +131,41 @@ def test_a_wrong_value_in_the_environment_is_named(tmp_path: Path, monkeypatch: 
     assert done.returncode == 2
     assert "mysql" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--model", "m"),
+        ("--endpoint", "http://127.0.0.1:1/v1"),
+        ("--provider", "openai-compatible", "--model", "m"),
+    ],
+)
+def test_a_demo_is_never_played_on_another_model_than_was_asked_for(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = _halo("demo", *arguments, home=tmp_path / "home")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "openai-compatible" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("doctor",), ("evo", "list"), ("demo",)])
+def test_a_home_that_can_not_be_written_is_named_in_one_line(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder\n")
+    done = _halo(*command, home=tmp_path / "file" / "home")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert str(tmp_path / "file") in done.stderr
+
+
+def test_a_database_that_can_not_be_opened_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "halo.sqlite3").mkdir()
+    done = _halo("evo", "list", home=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "unable to open database file" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -32,6 +32,11 @@ class Command(BaseCommand):
                 "id": options["model"],
                 "endpoint": options["endpoint"],
             }
+        elif options["endpoint"] or options["model"]:
+            raise CommandError(
+                "--endpoint and --model belong to --provider openai-compatible; offline has neither.",
+                returncode=2,
+            )
         code = run_demo(Options(model=model), stage=Stage())
         if code == 0 and options["serve"]:
             code = up.up(up.DEFAULTS, say=lambda text: self.stdout.write(text))
