@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from sessions_app.logs.records import Record
+from sessions_app.logs.shapes import fault_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,7 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
         found = [_decoder.raw_decode(line) for line in lines]
     except (ValueError, RecursionError):
         return False
-    if any(
-        end != len(line) or not _is_record(value) for (value, end), line in zip(found, lines, strict=True)
-    ):
+    if any(end != len(line) or fault_of(value) for (value, end), line in zip(found, lines, strict=True)):
         return False
     result.records = [value for value, _ in found]
     return True
@@ -72,11 +71,7 @@ def _parse(line: bytes) -> Record | str:
         return f"not UTF-8 at byte {error.start}"
     except (ValueError, RecursionError) as error:
         return "NUL bytes" if b"\0" in line else f"not JSON: {error}"
-    return value if _is_record(value) else "not a record"
-
-
-def _is_record(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("t"), str) and isinstance(value.get("e", 0), int)
+    return fault_of(value) or value
 
 
 _decoder = json.JSONDecoder()

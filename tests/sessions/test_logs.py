@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from pathlib import Path
 
@@ -245,3 +247,38 @@ def test_a_killed_turn_shows_finished_results_and_interrupted_calls_in_order(tmp
     ]
     assert view.rows[-1]["status"] == "interrupted"
     assert len(raw.messages) == 8
+
+
+ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [-1]}),
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [["a0"]]}),
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": {"kind": "response", "parts": [True]}}),
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": {"kind": "response", "parts": [{"part_kind": "tool-call"}]}}),
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": {"parts": []}}),
+    ("raw", {"t": "msg", "e": 2**80, "n": 6, "m": reply("x"), "rows": []}),
+    ("raw", {"t": "part", "e": 1, "n": [5], "p": {"part_kind": "text", "content": "x"}}),
+    ("raw", {"t": "part", "e": 1, "n": 5, "p": {"content": "x"}}),
+    ("ui", {"t": "late", "e": 1, "records": 5}),
+    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd"}}),
+    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "assistant", "blocks": [5]}}),
+    ("ui", {"t": "set", "e": 1, "seq": 7, "id": "a0", "field": "id", "value": "u0"}),
+    ("ui", {"t": "gap", "e": 1, "row": {"id": 5}}),
+]
+
+
+@pytest.mark.parametrize(("log", "record"), ODD_RECORDS)
+def test_a_line_in_another_shape_is_damage_and_the_rest_is_read(
+    tmp_path: Path, log: str, record: dict[str, object]
+) -> None:
+    """It was valid JSON, so it used to be folded: some of these made every later load raise or never end."""
+    conversation(tmp_path)
+    line = json.dumps(record).encode()
+    with (tmp_path / f"leaf.{log}.jsonl").open("ab") as stream:
+        stream.write(line + b"\n")
+    opened(tmp_path, epoch=2)
+    shown = read_ui(tmp_path / "leaf.ui.jsonl").rows
+    assert [row["id"] for row in shown if row["role"] != "system"] == ["u0", "a0", "u1", "a1", "u2", "a2"]
+    assert [row["kind"] for row in shown if row["role"] == "system"] == ["damage"]
+    assert read_raw(tmp_path / "leaf.raw.jsonl")[5] == reply("answer 2")
+    (kept,) = (json.loads(entry) for entry in (tmp_path / "leaf.damaged").read_text().splitlines())
+    assert base64.b64decode(kept["bytes"]) == line

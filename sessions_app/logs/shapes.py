@@ -1,0 +1,101 @@
+"""What a record must look like for the folds to take it; anything else counts as damage, whoever wrote it.
+
+Only what the readers rely on is asked for: a field that a later version adds is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MAX_EPOCH = 2**62
+"""Above it no lease could be taken that succeeds the writer: the row's column ends at 2**63."""
+
+_NEVER_SET = frozenset({"id", "role", "blocks"})
+_NEEDS_CALL = frozenset({"tool-call", "tool-return"})
+
+
+def fault_of(record: object) -> str:
+    """Why this isn't a record of either log; empty when it is one, or of a type nobody knows yet."""
+    if not isinstance(record, dict) or not isinstance(record.get("t"), str):
+        return "not a record"
+    epoch = record.get("e", 0)
+    if type(epoch) is not int or not 0 <= epoch < MAX_EPOCH:
+        return "not a record: its epoch is no number"
+    is_good = _SHAPES.get(record["t"])
+    return "" if is_good is None or is_good(record) else f"not a record: its {record['t']} is incomplete"
+
+
+def _is_message(record: Mapping[str, Any]) -> bool:
+    message = record.get("m")
+    return (
+        type(record.get("n")) is int
+        and isinstance(message, dict)
+        and message.get("kind") in ("request", "response")
+        and isinstance(message.get("parts"), list)
+        and all(map(_is_part, message["parts"]))
+        and _is_list_of(str, record.get("rows", []))
+    )
+
+
+def _is_added_part(record: Mapping[str, Any]) -> bool:
+    return type(record.get("n")) is int and _is_part(record.get("p"))
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, dict):
+        return False
+    kind, call_id = part.get("part_kind"), part.get("tool_call_id")
+    if not isinstance(kind, str) or not isinstance(call_id, str | None):
+        return False
+    return kind not in _NEEDS_CALL or (call_id is not None and isinstance(part.get("tool_name"), str))
+
+
+def _is_add(record: Mapping[str, Any]) -> bool:
+    row = record.get("row")
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("id"), str)
+        and isinstance(row.get("role"), str)
+        and (row["role"] != "assistant" or _is_list_of(dict, row.get("blocks")))
+    )
+
+
+def _is_inflight(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("id"), str) and isinstance(record.get("blocks"), dict)
+
+
+def _is_set(record: Mapping[str, Any]) -> bool:
+    field = record.get("field")
+    return isinstance(record.get("id"), str) and isinstance(field, str) and field not in _NEVER_SET
+
+
+def _is_drop(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("id"), str)
+
+
+def _is_late(record: Mapping[str, Any]) -> bool:
+    return _is_list_of(dict, record.get("records"))
+
+
+def _is_gap(record: Mapping[str, Any]) -> bool:
+    row = record.get("row")
+    return row is None or (
+        isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("role"), str)
+    )
+
+
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+_SHAPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "msg": _is_message,
+    "part": _is_added_part,
+    "add": _is_add,
+    "inflight": _is_inflight,
+    "set": _is_set,
+    "drop": _is_drop,
+    "late": _is_late,
+    "gap": _is_gap,
+}
