@@ -9,6 +9,7 @@ from django.db import transaction
 
 from core import paths
 from core.db.models import record_event
+from core.db.text import storable
 from core.ids import is_session_id, new_session_segment
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
@@ -40,7 +41,7 @@ def create_session(
             workspace=workspace,
             agent_id=agent_id,
             agent_name=agent_name,
-            title=title,
+            title=storable(title),
             working_dir=checked_working_dir(Path(workspace.path), working_dir),
             access_level=access_level,
             kind=kind,

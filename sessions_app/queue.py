@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from core.db.text import storable
 from sessions_app import stamps
 from sessions_app.errors import QueueFull, SessionRefused
 from sessions_app.models import QueuedMessage, Session
@@ -49,7 +50,7 @@ def accept(
     """
     if not text.strip() and not images:
         raise SessionRefused("The message is empty.", "empty_message")
-    text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    text = storable(text)
     for step in range(MAX_STAMP_STEPS):
         try:
             with transaction.atomic():

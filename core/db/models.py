@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
+from core.db.text import storable
 from core.processes import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -73,5 +74,5 @@ def record_event(
 ) -> Event:
     """Insert an event; call it inside the transaction of the change it tells of."""
     return Event.objects.create(
-        kind=kind, object_id=object_id, workspace_id=workspace_id, payload=payload, created_at=now
+        kind=kind, object_id=object_id, workspace_id=workspace_id, payload=storable(payload), created_at=now
     )

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import models, transaction
 
 from core.db.models import record_event
+from core.db.text import storable
 
 
 class UnknownMoveError(Exception):
@@ -36,7 +37,7 @@ def move(
     if (source, target) not in moves:
         raise UnknownMoveError(f"{rows.model.__name__}: {source} → {target}")
     with transaction.atomic():
-        if not rows.filter(pk=row_id, status=source).update(status=target, **values):
+        if not rows.filter(pk=row_id, status=source).update(status=target, **storable(dict(values))):
             return False
         row = rows.model._default_manager.filter(pk=row_id).values("workspace_id", "attempts").get()
         record_event(

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 
 from core.db.models import process_values
+from core.db.text import storable
 from core.ids import new_row_id
 from evolution.claim import Claim, RunSeen
 from evolution.errors import Refused
@@ -44,7 +45,11 @@ def approve(
     apply_id = new_row_id()
     with transaction.atomic():
         apply = EvolutionApply.objects.create(
-            id=apply_id, workspace_id=workspace_id, approved_by_id=user.pk, reviewer_hint=hint, created_at=now
+            id=apply_id,
+            workspace_id=workspace_id,
+            approved_by_id=user.pk,
+            reviewer_hint=storable(hint),
+            created_at=now,
         )
         for seen in sorted(runs, key=lambda seen: seen.run_id):
             _decide(

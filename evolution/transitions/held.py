@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core.db.models import process_values, record_event
+from core.db.text import storable
 from core.processes import ProcessIdentity
 from evolution.claim import Claim
 from evolution.transitions._moves import PROGRESS_EVENT, held
@@ -44,4 +45,4 @@ def set_phase(claim: Claim, *, phase: str, now: datetime, done: int = 0, total: 
 
 def leave_reason(claim: Claim, *, reason: str) -> None:
     """Why this attempt gives up and leaves the row to the next tick (a held lock). Raises ClaimLost."""
-    held(bool(claim.rows().update(failure_reason=reason)), row_id=claim.row_id)
+    held(bool(claim.rows().update(failure_reason=storable(reason))), row_id=claim.row_id)

@@ -427,3 +427,29 @@ class TestNeedsPerson:
         before = everything()
         assert transitions.claim_apply(apply_id=other.pk, attempts=0, now=START) is None
         assert everything() == before
+
+
+class TestTextThatADatabaseRefuses:
+    """NUL and lone surrogates come from models, files and terminals; the row must be able to say why it failed."""
+
+    BAD, GOOD = "a\0b\ud800c", "a\ufffdb?c"
+
+    def test_a_reason(self, rows: Rows) -> None:
+        run, claim = rows.claimed()
+        transitions.leave_reason(claim, reason=self.BAD)
+        assert fresh(run).failure_reason == self.GOOD
+        transitions.fail_run(claim, reason=self.BAD, now=START)
+        assert (fresh(run).status, fresh(run).failure_reason) == (RunStatus.FAILED, self.GOOD)
+
+    def test_a_cause_kept_as_json(self, rows: Rows) -> None:
+        apply, claim = rows.syncing()
+        assert transitions.begin_restoring(claim, reason=self.BAD, drifted=[self.BAD], now=START)
+        assert (fresh(apply).progress, fresh(apply).drifted) == ({"cause": self.GOOD}, [self.GOOD])
+
+    def test_a_reviewers_hint(self, rows: Rows) -> None:
+        run = rows.in_review()
+        apply_id = transitions.approve(
+            runs=[seen(run)], workspace_id=rows.workspace.pk, user=rows.user, hint=self.BAD, now=START
+        )
+        assert EvolutionApply.objects.get(pk=apply_id).reviewer_hint == self.GOOD
+        assert fresh(run).decision_reason == self.GOOD
