@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from core import atomic
+from core import atomic, safe_json
 from core.paths import UnsafePathError, checked_relative
 
 FILE_NAME = "MANIFEST.json"
@@ -72,13 +71,13 @@ def read(snapshot_folder: Path) -> Manifest:
     """Raises ManifestUnreadable."""
     path = snapshot_folder / FILE_NAME
     try:
-        value = json.loads(path.read_bytes())
+        value = safe_json.loads(path.read_bytes())
         return Manifest(
             apply_id=str(value["applyId"]),
             source_run_ids=tuple(str(run) for run in value["sourceRunIds"]),
             captured_at=str(value["capturedAt"]),
             files=tuple(_file_from_json(file) for file in value["files"]),
-            created_dirs=tuple(_checked_folder(folder) for folder in value["createdDirs"]),
+            created_dirs=tuple(checked_folder(folder) for folder in value["createdDirs"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ManifestUnreadable(f"{path} can't be read: {error!r}") from error
@@ -98,27 +97,27 @@ def _file_to_json(file: ManifestFile) -> dict[str, Any]:
 def _file_from_json(value: dict[str, Any]) -> ManifestFile:
     if value["kind"] not in ("overwrite", "new"):
         raise ValueError(f"unknown kind {value['kind']!r}")
-    rel = checked_relative(value["rel"])
+    rel = checked_relative(str(value["rel"]))
     if not is_published(rel):
         raise UnsafePathError(f"{rel!r} is outside the published surface.")
     return ManifestFile(
         rel=rel,
         kind=value["kind"],
-        before=_hash(value.get("before")),
-        after=_hash(value.get("after")),
+        before=file_hash(value.get("before")),
+        after=file_hash(value.get("after")),
         mode=int(value.get("mode", "0644"), 8) & 0o7777,
         unchanged=bool(value.get("unchanged", False)),
     )
 
 
-def _hash(value: Any) -> str | None:
+def file_hash(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"a hash is text, not {value!r}")
     return value
 
 
-def _checked_folder(value: str) -> str:
-    folder = checked_relative(value)
+def checked_folder(value: str) -> str:
+    folder = checked_relative(str(value))
     if folder.partition("/")[0] not in _PUBLISHED_FOLDERS:
         raise UnsafePathError(f"{folder!r} is outside the published surface.")
     return folder

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from core import atomic, clock
+from core import atomic, clock, safe_json
 from core.paths import checked_relative
-from evolution.manifest import is_published
+from evolution.errors import EvolutionError
+from evolution.manifest import checked_folder, file_hash, is_published
 from evolution.rollback_inspection import FileState
 from evolution.surface_look import is_file_hash
 
@@ -18,6 +18,10 @@ FILE_NAME = "ROLLBACK.json"
 
 Action = Literal["restore", "remove", "skip", "leave"]
 _ACTIONS: tuple[Action, ...] = ("restore", "remove", "skip", "leave")
+
+
+class PlanUnreadable(EvolutionError):
+    """A plan was written, so files may be half way, and it can't be parsed: no machine may guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +70,39 @@ def write_plan(rollback_folder: Path, plan: RollbackPlan, *, now: datetime) -> N
 
 
 def newest_plan(snapshot_folder: Path) -> tuple[Path, RollbackPlan] | None:
-    """The plan of the latest attempt that got as far as writing one, and that attempt's folder."""
+    """The plan of the latest attempt that got as far as writing one, and that attempt's folder.
+
+    Raises PlanUnreadable.
+    """
     folders = [path.parent for path in snapshot_folder.glob(f"rollback-*/{FILE_NAME}")]
     if not folders:
         return None
     folder = max(folders, key=lambda path: int(path.name.removeprefix("rollback-")))
-    value = json.loads((folder / FILE_NAME).read_bytes())
-    files = tuple(_planned(item) for item in value["files"])
-    return folder, RollbackPlan(value["applyId"], value["force"], files, tuple(value["createdDirs"]))
+    try:
+        return folder, _plan(safe_json.loads((folder / FILE_NAME).read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlanUnreadable(
+            f"{folder / FILE_NAME} can't be read ({error!r}). Put it back from a backup; or set right by hand "
+            "what it has left half way, remove it, and try again: the rollback is then planned anew."
+        ) from error
+
+
+def _plan(value: dict[str, Any]) -> RollbackPlan:
+    return RollbackPlan(
+        apply_id=str(value["applyId"]),
+        force=bool(value["force"]),
+        files=tuple(_planned(item) for item in value["files"]),
+        created_dirs=tuple(checked_folder(folder) for folder in value["createdDirs"]),
+    )
 
 
 def _planned(value: dict[str, Any]) -> PlannedFile:
-    rel = checked_relative(value["rel"])
+    rel = checked_relative(str(value["rel"]))
     if not is_published(rel):
         raise ValueError(f"{FILE_NAME} names {rel!r}, which is outside the published surface.")
-    action = next(word for word in _ACTIONS if word == value["action"])
-    return PlannedFile(rel, action, value["old"], value["new"], value["mode"])
+    action = next((word for word in _ACTIONS if word == value["action"]), None)
+    if action is None:
+        raise ValueError(f"unknown action {value['action']!r}")
+    return PlannedFile(
+        rel, action, file_hash(value["old"]), file_hash(value["new"]), int(value["mode"]) & 0o7777
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from core import hashes
-from core.paths import UnsafePathError, inside
+from core import safe_json
+from core.paths import UnsafePathError, checked_relative
 from evolution.models import EvolutionApply
+from evolution.surface_look import look
 
 
 def account_of(apply: EvolutionApply, *, reason: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def account_of(apply: EvolutionApply, *, reason: str) -> dict[str, Any]:
     try:
         files = [
             {"rel": str(file["rel"]), "state": _state(paths.halo, file)}
-            for file in json.loads(manifest.read_bytes())["files"]
+            for file in safe_json.loads(manifest.read_bytes())["files"]
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return {"reason": reason, "files": [], "unreadable": f"{manifest}: {error}"}
@@ -30,11 +30,11 @@ def account_of(apply: EvolutionApply, *, reason: str) -> dict[str, Any]:
 
 def _state(halo: Path, file: dict[str, Any]) -> str:
     try:
-        live = hashes.of_file(inside(halo, file["rel"]))
-    except FileNotFoundError:
-        return "missing" if file.get("before") else "old"
+        live = look(halo, checked_relative(str(file["rel"])))
     except (OSError, UnsafePathError):
         return "other"
+    if live is None:
+        return "missing" if file.get("before") else "old"
     if live == file["after"]:
         return "new"
     return "old" if live == file.get("before") else "other"

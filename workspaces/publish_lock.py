@@ -7,7 +7,6 @@ the paths of its manifest are read from the snapshot's ``before/``: no turn star
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from core import atomic
+from core import atomic, safe_json
 from core.bounded_read import UnreadableFileError, read_bounded
 from core.paths import EvolutionPaths, WorkspacePaths, checked_relative, inside_real
 from workspaces.lock_file import LockHeld, LockOwner, disown, exclusive, holder, shared
@@ -63,10 +62,12 @@ def read_marker(paths: EvolutionPaths) -> Marker | None:
     except FileNotFoundError:
         return None
     try:
-        value = json.loads(data)
-        snapshot = checked_relative(value["snapshot"])
+        value = safe_json.loads(data)
+        snapshot = value["snapshot"]
+        if not isinstance(snapshot, str):
+            raise TypeError(f"snapshot is {snapshot!r}")
         direction = next(word for word in _DIRECTIONS if word == value["direction"])
-        return Marker(str(value["applyId"]), snapshot, direction)
+        return Marker(str(value["applyId"]), checked_relative(snapshot), direction)
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise MarkerUnreadable(_mend(paths, f"{paths.marker_file} can't be read ({error!r}).")) from error
 
@@ -227,9 +228,9 @@ def surface_files(halo: Path, *, is_final: Callable[[str], bool] = finality) -> 
 def _overlay(paths: EvolutionPaths, marker: Marker) -> _Overlay:
     snapshot = paths.root / marker.snapshot
     try:
-        manifest: dict[str, Any] = json.loads((snapshot / "MANIFEST.json").read_bytes())
-        files = [(checked_relative(file["rel"]), file["kind"]) for file in manifest["files"]]
-        folders = [checked_relative(folder) for folder in manifest["createdDirs"]]
+        manifest: dict[str, Any] = safe_json.loads((snapshot / "MANIFEST.json").read_bytes())
+        files = [(checked_relative(str(file["rel"])), file["kind"]) for file in manifest["files"]]
+        folders = [checked_relative(str(folder)) for folder in manifest["createdDirs"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MarkerUnreadable(
             _mend(paths, f"{snapshot}/MANIFEST.json can't be read ({error!r}).")
