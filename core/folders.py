@@ -19,6 +19,24 @@ class NotAFolder(OSError):
     """A component on the way is a symlink or a file."""
 
 
+def make_below(base: Path, folder: Path) -> None:
+    """Make ``folder`` and what is missing on the way to it, but never ``base`` itself.
+
+    A workspace that was moved away or isn't mounted must not come back as an empty folder in its place: what
+    was written there would be lost from sight, and the real one could not be put back. Raises
+    FileNotFoundError when ``base`` is gone.
+    """
+    current = base
+    try:
+        for name in folder.relative_to(base).parts:
+            current = current / name
+            current.mkdir(exist_ok=True)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            errno.ENOENT, "The folder is gone (moved away, or not mounted)", str(base)
+        ) from error
+
+
 @contextmanager
 def opened(root: Path, rel: str = "") -> Iterator[int]:
     """A descriptor of the folder ``rel`` below ``root``; ``root`` itself is trusted and may be a link.

@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 
 from core import clock
 from core.db.models import record_event
+from core.db.text import storable
 from core.ids import new_row_id
 from core.paths import UnsafePathError, halo_home
 from evolution.artifacts.frozen import EvoContext, Listing, Meta, PromptFile, write_frozen
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from agents.events import Message
 
+INSERT_TRIES = 3
 PERMISSION = "workspaces.use_full_access"
 WEBHOOK = "webhook"
 """``source_access`` of a session that holds data from outside, whatever its level."""
@@ -60,7 +62,7 @@ def enqueue(
     ``permission``, ``hint_too_long``, ``workspace_missing``, ``no_user_message``, ``agent_unusable``,
     ``lock_held``, ``not_frozen``); then nothing was queued and nothing is left behind.
     """
-    hint = hint.strip()
+    hint = storable(hint.strip())
     _check(session, hint, requested_by)
     if waiting := _waiting(session, hint):
         return EnqueueOutcome(waiting, created=False)
@@ -70,16 +72,32 @@ def enqueue(
     folder = session.workspace.paths.evolution.run(meta.run_id)
     _freeze(folder, messages, context, meta)
     try:
-        _insert(meta, session, requested_by, now)
-    except IntegrityError:
-        shutil.rmtree(folder)
-        if waiting := _waiting(session, hint):
-            return EnqueueOutcome(waiting, created=False)
-        raise
+        waiting = _insert_unless_waiting(meta, session, requested_by, now)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    if waiting:
+        shutil.rmtree(folder)
+        return EnqueueOutcome(waiting, created=False)
     return EnqueueOutcome(meta.run_id, created=True)
+
+
+def _insert_unless_waiting(
+    meta: Meta, session: Session, requested_by: AbstractBaseUser | None, now: datetime
+) -> str | None:
+    """None once the row is in; else the id of the same request, which another process queued meanwhile.
+
+    That one may have been claimed before we look: then nothing waits any more and ours is inserted after all.
+    """
+    for _ in range(INSERT_TRIES - 1):
+        try:
+            _insert(meta, session, requested_by, now)
+            return None
+        except IntegrityError:
+            if waiting := _waiting(session, meta.hint):
+                return waiting
+    _insert(meta, session, requested_by, now)
+    return None
 
 
 def _check(session: Session, hint: str, requested_by: AbstractBaseUser | AnonymousUser | None) -> None:
@@ -127,6 +145,10 @@ def _context(session: Session) -> EvoContext:
         raise Refused("agent_unusable", str(error)) from error
     except (LockHeld, MarkerUnreadable) as error:
         raise Refused("lock_held", str(error)) from error
+    except OSError as error:
+        raise Refused(
+            "not_frozen", f"The prompt files can't be read: {error}. Nothing was queued."
+        ) from error
     return _frozen(composed)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from core import folders
 from core.db.clock import database_now
 from core.paths import EvolutionPaths, WorkspacePaths, halo_home
 from core.settings_file import Settings
@@ -53,7 +54,8 @@ class Job:
         return self.frozen / "attempts" / str(self.order.attempt)
 
     def context(self) -> PhaseContext:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Raises OSError, FileNotFoundError among them when the workspace has vanished since the claim."""
+        folders.make_below(self.workspace.halo, self.folder)
         return PhaseContext(
             workspace=self.workspace.root,
             folder=self.folder,

@@ -75,6 +75,9 @@ def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
         raise PhaseFailed(error.reason) from error
     except MarkerUnreadable as error:
         raise PhaseFailed(str(error)) from error
+    except shutil.Error as error:
+        # Its text is the list of all that failed; they failed alike.
+        raise PhaseFailed(f"The prompt surface can't be copied: {error.args[0][0][2]}.") from error
     except OSError as error:
         raise PhaseFailed(f"The prompt surface can't be copied: {error}.") from error
 

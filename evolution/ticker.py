@@ -8,6 +8,7 @@ the next one finds.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 
 from core.db.clock import database_now
+from core.paths import WorkspacePaths
 from core.processes import host_name
 from evolution import transitions
 from evolution.claim import Claim
@@ -99,7 +101,7 @@ def start(claim: Claim, order: Order, *, fresh: bool, spawn: Callable[[Order], N
 def _check_workspace(claim: Claim) -> None:
     model = EvolutionRun if claim.kind == "run" else EvolutionApply
     path = model._default_manager.values_list("workspace__path", flat=True).get(pk=claim.row_id)
-    if not Path(path).is_dir():
+    if not os.path.isdir(WorkspacePaths(Path(path)).halo):  # noqa: PTH112 - Path.is_dir raises where we may not look
         raise SpawnFailed("workspace_missing")
 
 

@@ -70,7 +70,7 @@ class Engine:
         outcome: TurnOutcome | None = None
         again = True
         while again:
-            opened = await self._in_pool(open_session, session_id, home=self._home)
+            opened = await self._open(session_id)
             running = self._running[session_id] = _Running()
             keeper = asyncio.create_task(self._keep(opened, running))
             try:
@@ -78,16 +78,19 @@ class Engine:
             except LeaseLostError as error:
                 raise SessionUnreadable(f"This process no longer works the session: {error}") from error
             except OSError as error:
-                raise SessionUnreadable(
-                    f"The session's log can't be written: {error}. What was accepted is kept and worked when "
-                    "this is mended."
-                ) from error
+                raise _unreadable(error, "written") from error
             finally:
                 keeper.cancel()
                 self._running.pop(session_id, None)
                 again = await self._in_pool(close_session, opened)
             again = again and not running.stopped
         return outcome
+
+    async def _open(self, session_id: str) -> OpenSession:
+        try:
+            return await self._in_pool(open_session, session_id, home=self._home)
+        except OSError as error:  # what a crash left is mended on opening, which writes
+            raise _unreadable(error, "opened") from error
 
     def stop(self, session_id: str) -> bool:
         """Abort the turn that runs here; what waits is folded in unanswered. False when nothing runs."""
@@ -218,6 +221,12 @@ class Engine:
                 connections.close_all()
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, whole)
+
+
+def _unreadable(error: OSError, what: str) -> SessionUnreadable:
+    return SessionUnreadable(
+        f"The session's log can't be {what}: {error}. What was accepted is kept and worked when this is mended."
+    )
 
 
 class _Meter:

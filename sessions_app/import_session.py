@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core import clock
+from core import clock, folders
 from sessions_app import importers
 from sessions_app.create import create_session
 from sessions_app.importers import Imported
@@ -42,7 +42,7 @@ def import_session(
     identity = f"{workspace.pk}\0{agent_id}\0".encode() + data
     session_id = f"import-{hashlib.sha256(identity).hexdigest()[:16]}"
     folder = workspace.paths.sessions / agent_id
-    folder.mkdir(parents=True, exist_ok=True)
+    folders.make_below(workspace.paths.halo, folder)
     with conversion_lock(folder / f"{session_id}.importing"):
         known = Session.objects.filter(pk=session_id).first()
         imported = importers.parse(data, format=format)

@@ -13,11 +13,13 @@ from django.db.models import F
 from agents import history as wire
 from agents.events import Message, Usage
 from agents.turn import TurnOutcome
-from core import clock
+from core import clock, folders
+from core.db.text import storable
 from core.paths import HaloHome
 from core.settings_file import Settings
 from sessions_app import lease, queue, stamps
 from sessions_app.create import announce
+from sessions_app.errors import SessionUnreadable
 from sessions_app.logs import FsyncPolicy, LeaseLostError, SessionLog
 from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, Session
@@ -43,11 +45,16 @@ class OpenSession:
 
 
 def open_session(session_id: str, *, home: HaloHome) -> OpenSession:
-    """Take the lease and read the logs, mended. Raises SessionHeld, SessionRefused, OSError."""
+    """Take the lease and read the logs, mended.
+
+    Raises SessionHeld, SessionRefused, OSError; SessionUnreadable when the workspace isn't there: its history
+    isn't either, so nothing may be answered, and what waits goes on waiting.
+    """
     row = Session.objects.select_related("workspace").filter(pk=session_id).first()
     held = lease.acquire(session_id.split(">", 1)[0])
     try:
         assert row is not None  # noqa: S101 - acquire has refused a session that isn't there
+        _make_log_folder(row)
         settings = Settings.load(home, row.workspace.paths)
         held, log = _opened_log(row, held, settings.get("general.session.fsync"))
         ui, raw = log.load()
@@ -100,7 +107,7 @@ def finish_turn(
         }
         if outcome.status == "completed":
             values["exchange_count"] = F("exchange_count") + 1
-            values["output"] = outcome.text
+            values["output"] = storable(outcome.text)
         if context_tokens:
             values["context_tokens"] = context_tokens
         Session.objects.filter(pk=opened.row.pk).update(**values)
@@ -126,6 +133,17 @@ def note(opened: OpenSession, text: str, *, kind: str = "note") -> None:
     """A system row in what a person sees; the model doesn't."""
     row = make.system_row(row_id=make.new_row_id(), at=clock.stamp(clock.now()), kind=kind, text=text)
     opened.log.append(ui=[make.add(row)])
+
+
+def _make_log_folder(row: Session) -> None:
+    paths = row.workspace.paths
+    try:
+        folders.make_below(paths.halo, log_folder(row))
+    except FileNotFoundError as gone:
+        raise SessionUnreadable(
+            f"The workspace {paths.root} is gone, or its .halo folder is. Put it back, or run: halo workspace "
+            f"move {paths.root} NEW_PATH. What was accepted is kept and worked then."
+        ) from gone
 
 
 def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> tuple[lease.Lease, SessionLog]:

@@ -13,12 +13,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from core import clock
+from core import clock, folders, safe_json
 from core.paths import EvolutionPaths
 from core.processes import ProcessIdentity
 
@@ -80,9 +80,9 @@ def exclusive(
 
     After ``wait_sec`` a live holder of this host for which ``may_end_holder`` says yes (its claim is no
     longer its row's) is ended by SIGKILL. Raises LockHeld when the lock stays held, and at once when the
-    file names a holder of another host.
+    file names a holder of another host; FileNotFoundError when the workspace's ``.halo`` is gone.
     """
-    paths.root.mkdir(parents=True, exist_ok=True)
+    folders.make_below(paths.root.parent, paths.root)
     descriptor = _acquire(paths.lock_file, fcntl.LOCK_EX, wait_sec=wait_sec, may_end_holder=may_end_holder)
     try:
         previous = _read_owner(descriptor)
@@ -135,7 +135,7 @@ def _acquire(
     deadline = clock.suspended_seconds() + wait_sec
     ended = False
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        descriptor = _open(path, to_write=operation == fcntl.LOCK_EX)
         try:
             if _try(descriptor, operation) and _is_still(descriptor, path):
                 return descriptor
@@ -149,6 +149,15 @@ def _acquire(
             raise
         os.close(descriptor)
         time.sleep(_POLL_SEC)
+
+
+def _open(path: Path, *, to_write: bool) -> int:
+    """A reader makes the file only where there is none, so that a read-only workspace can still be read."""
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
+    if not to_write:
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDONLY | flags)
+    return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o644)
 
 
 def _try(descriptor: int, operation: int) -> bool:
@@ -203,7 +212,7 @@ def _read_owner(descriptor: int) -> LockOwner | None:
 def _parse_owner(data: bytes) -> LockOwner | None:
     """None for an empty, torn or foreign content: the lock itself is the kernel's, the text only names it."""
     try:
-        return LockOwner.from_json(json.loads(data))
+        return LockOwner.from_json(safe_json.loads(data))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -40,7 +40,7 @@ class Rows:
     @classmethod
     def make(cls, folder: Path, *, host: str | None = None, name: str = "ws") -> Rows:
         root = folder / name
-        root.mkdir()
+        (root / ".halo").mkdir(parents=True)
         workspace = Workspace.objects.create(path=str(root), host=host or host_name(), created_at=START)
         user, _ = User.objects.get_or_create(username="rita")
         return cls(workspace, user)

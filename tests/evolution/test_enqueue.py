@@ -217,6 +217,49 @@ class TestOncePending:
         assert outcome == EnqueueOutcome(winner[1], created=False)
         assert [folder.name for folder in folders(session.workspace)] == [winner[1]]
 
+    def test_the_winner_of_a_race_may_be_claimed_before_the_loser_looks(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from evolution import transitions
+
+        winner: list[str] = []
+        real = module._insert
+
+        def late(meta: frozen.Meta, *rest: Any) -> None:
+            if not winner:
+                winner.append("")
+                winner.append(ask(session).run_id)
+                try:
+                    real(meta, *rest)
+                finally:
+                    assert transitions.claim_run(run_id=winner[1], attempts=0, now=NOW)
+            real(meta, *rest)
+
+        monkeypatch.setattr(module, "_insert", late)
+        outcome = ask(session)
+        assert outcome.created
+        assert sorted(EvolutionRun.objects.values_list("pk", "status")) == sorted(
+            [(winner[1], "running"), (outcome.run_id, "pending")]
+        )
+        assert {folder.name for folder in folders(session.workspace)} == {winner[1], outcome.run_id}
+
+    def test_a_hint_that_no_database_takes_as_it_is(self, session: Session) -> None:
+        first = ask(session, "a\0b\ud800c")
+        assert EvolutionRun.objects.get().user_hint == "a\ufffdb?c"
+        assert ask(session, "a\0b\ud800c") == EnqueueOutcome(first.run_id, created=False)
+
+    def test_prompt_files_that_can_not_be_read_are_a_refusal(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_args: Any, **_kwargs: Any) -> Any:
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(module, "compose", broken)
+        with pytest.raises(Refused, match="Input/output error") as caught:
+            ask(session)
+        assert caught.value.code == "not_frozen"
+        assert not EvolutionRun.objects.exists()
+
     def test_the_index_holds_without_the_look(self, session: Session) -> None:
         run = EvolutionRun.objects.get(pk=ask(session).run_id)
         run.pk = "0" * 26

@@ -16,9 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from core.db.models import process_values
 from core.ids import new_row_id
 from core.processes import ProcessIdentity
-from evolution import transitions
+from evolution import manifest, transitions
 from evolution.claim import Claim
 from evolution.limits import Limits
+from evolution.manifest import Manifest, ManifestFile
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.spawn import Order, SpawnFailed
 from evolution.states import ApplyStatus, RunStatus
@@ -104,9 +105,12 @@ class TestClaims:
         assert fresh(apply).status == ApplyStatus.FAILED
         assert EvolutionRun.objects.exclude(pk=run.pk).get().status == RunStatus.AWAITING_REVIEW
 
-    def test_a_missing_workspace_fails_its_row(self, rows: Rows) -> None:
+    @pytest.mark.parametrize("mount_point_stays", [False, True])
+    def test_a_missing_workspace_fails_its_row(self, rows: Rows, mount_point_stays: bool) -> None:
         run = rows.pending()
-        Path(rows.workspace.path).rmdir()
+        rows.workspace.paths.halo.rmdir()
+        if not mount_point_stays:
+            rows.workspace.paths.root.rmdir()
         ticked()
         assert (fresh(run).status, fresh(run).failure_reason) == (RunStatus.FAILED, "workspace_missing")
 
@@ -281,6 +285,22 @@ class TestHalfWay:
         account: dict[str, Any] = fresh(apply).needs_person
         assert "no tries left" in account["reason"]
         assert "MANIFEST.json" in account["unreadable"], "there is no snapshot in this test"
+
+    def test_a_pipe_in_the_place_of_a_file_does_not_hold_the_ticker_up(self, rows: Rows) -> None:
+        """The account is made under the lock of all tickers: opening the pipe would have waited for ever."""
+        apply, claim = rows.syncing()
+        paths = rows.workspace.paths
+        snapshot = paths.evolution.snapshot(apply.pk, claim.attempt)
+        snapshot.mkdir(parents=True)
+        file = ManifestFile("INSTRUCTIONS.md", "overwrite", before="a" * 64, after="b" * 64)
+        gone = ManifestFile("INDEX.md", "overwrite", before="a" * 64, after="b" * 64)
+        manifest.write(snapshot, Manifest(apply.pk, (), "2026-03-01T12:00:00.000Z", (file, gone), ()))
+        os.mkfifo(paths.halo / "INSTRUCTIONS.md")
+        self.crash(apply, 7)
+        assert fresh(apply).needs_person["files"] == [
+            {"rel": "INSTRUCTIONS.md", "state": "other"},
+            {"rel": "INDEX.md", "state": "missing"},
+        ]
 
 
 def test_a_pass_over_many_finished_rows_is_cheap(rows: Rows) -> None:

@@ -197,6 +197,65 @@ def test_a_log_that_can_not_be_written_ends_the_work_and_keeps_the_message(
     assert texts(session) == ["hello", "Now."]
 
 
+def test_a_log_that_can_not_be_mended_keeps_the_message(
+    session: Session, agent: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script("Hello.").install(monkeypatch)
+    log_folder(session).mkdir(parents=True)
+    raw_log(session).write_bytes(b"\0\0\0\n")
+    say(session, "hello")
+
+    def full(_descriptor: int, _data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("core.atomic.write_all", full)
+        with pytest.raises(SessionUnreadable, match="No space left"):
+            work(engine, session)
+    assert waiting(session) == ["hello"]
+    assert lease.holder(session.pk) is None
+    assert work(engine, session) == "completed"
+
+
+@pytest.mark.parametrize("mount_point_stays", [False, True])
+def test_a_vanished_workspace_keeps_the_message_and_nothing_is_put_in_its_place(
+    session: Session,
+    agent: Path,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    mount_point_stays: bool,
+) -> None:
+    script = Script("Hello.", "Hello again.").install(monkeypatch)
+    say(session, "hello")
+    work(engine, session)
+    root = session.workspace.paths.root
+    away = root.rename(root.with_name("away"))
+    if mount_point_stays:
+        root.mkdir()
+    say(session, "still there?")
+    with pytest.raises(SessionUnreadable, match="is gone"):
+        work(engine, session)
+    assert waiting(session) == ["still there?"]
+    assert not root.exists() or not list(root.iterdir())
+    if mount_point_stays:
+        root.rmdir()
+    away.rename(root)
+    assert work(engine, session) == "completed"
+    assert texts(session) == ["hello", "Hello.", "still there?", "Hello again."]
+    assert len(script.seen) == 2
+
+
+def test_an_answer_that_no_database_takes_as_it_is_still_ends_its_turn(
+    session: Session, agent: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script("a\0b\ud800c").install(monkeypatch)
+    say(session, "hello")
+    assert work(engine, session) == "completed"
+    session.refresh_from_db()
+    assert session.output == "a\ufffdb?c"
+    assert waiting(session) == []
+
+
 def test_a_lease_lost_in_the_middle_leaves_the_session_to_its_successor(
     session: Session, agent: Path, engine: Engine, home: HaloHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:

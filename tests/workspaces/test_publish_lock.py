@@ -76,6 +76,36 @@ def test_the_holder_is_named_while_it_holds_and_forgotten_after(paths: Evolution
     assert publish_lock.holder(paths) is None
 
 
+def test_a_vanished_workspace_is_not_made_again(paths: EvolutionPaths) -> None:
+    paths.root.rmdir()
+    paths.root.parent.rmdir()
+    with (
+        pytest.raises(FileNotFoundError, match="is gone"),
+        publish_lock.exclusive(paths, owner=owner(), may_end_holder=never),
+    ):
+        pytest.fail("there is nothing to hold")
+    assert not paths.root.parent.exists()
+
+
+def test_a_reader_needs_no_right_to_write(paths: EvolutionPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths.lock_file.touch()
+    real = os.open
+
+    def read_only(path: Path, flags: int, *rest: int) -> int:
+        if flags & (os.O_RDWR | os.O_CREAT):
+            raise OSError(30, "Read-only file system", str(path))
+        return real(path, flags, *rest)
+
+    monkeypatch.setattr("workspaces.lock_file.os.open", read_only)
+    with publish_lock.shared(paths):
+        monkeypatch.undo()
+        with (
+            pytest.raises(LockHeld),
+            publish_lock.exclusive(paths, owner=owner(), may_end_holder=never, wait_sec=0.1),
+        ):
+            pytest.fail("the reader holds it")
+
+
 def test_a_live_holder_with_its_claim_is_waited_for_then_named(paths: EvolutionPaths, in_child) -> None:
     pid = in_child(lambda ready: hold(paths, ready))
     with (
