@@ -16,6 +16,11 @@ _LENGTH = struct.Struct("!I")
 class PeerGone(Exception):
     """The other end was closed: its process is dead or is leaving."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "the process at the other end of an agent's session has ended (killed, or out of memory)"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StartChild:
