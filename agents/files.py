@@ -20,11 +20,18 @@ from agents.path_walk import check_writable as check_writable
 from agents.tools.context import ToolError
 from agents.view import View
 
+PATH_BYTES = 4_096
+
 
 def absolute(view: View, text: str) -> Path:
     """``text`` as an absolute path in the view's names, ``~`` and ``..`` not yet resolved."""
     if "\0" in text:
         raise ToolError("A path can't contain a NUL byte.")
+    try:
+        if len(os.fsencode(text)) > PATH_BYTES:
+            raise ToolError(f"The path is longer than {PATH_BYTES:,} bytes.")
+    except UnicodeEncodeError:
+        raise ToolError(f"{text!a} is no path: it holds half a character (a lone surrogate).") from None
     if not text.strip():
         raise ToolError("The path is empty; give the path of a file or folder.")
     if view.unrestricted and (text == "~" or text.startswith("~/")):
@@ -86,7 +93,7 @@ def replace_file(view: View, place: Place, data: bytes) -> None:
         if not stat.S_ISREG(found.st_mode):
             raise ToolError(f"{place.path} is not a regular file and can't be written.")
         mode = stat.S_IMODE(found.st_mode)
-    temporary = f".{place.path.name[:200]}.{secrets.token_hex(6)}.tmp"
+    temporary = f".{secrets.token_hex(12)}.tmp"  # without the name, which may fill all that a name can hold
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, mode, dir_fd=place.folder)
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agents import history as wire
 from agents.errors import CallFailed
 from agents.events import AgentEvent, Message, Stream, StreamDelta, Thinking, ThinkingDelta
+from core.texts import encodable
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponseStreamEvent
@@ -33,18 +34,22 @@ class ModelCaller:
         self.model: Model = build_model(turn.model)
         self._codec: Codec = Codec()
         self._settings = model_settings(turn.model)
-        instructions = [InstructionPart(content=turn.system_prompt)] if turn.system_prompt else []
+        instructions = [InstructionPart(content=encodable(turn.system_prompt))] if turn.system_prompt else []
         self._parameters: ModelRequestParameters = ModelRequestParameters(
             function_tools=tool_definitions, instruction_parts=instructions
         )
-        self.partial_text = ""
+        self._streamed = ""
         self.has_streamed = False
+
+    @property
+    def partial_text(self) -> str:
+        return encodable(self._streamed)
 
     async def call(self, number: int) -> Message:
         """The reply to the turn's history. Raises CallFailed; what streamed until then stays on ``self``."""
         from agents.providers.failures import sort_failure
 
-        self.partial_text = ""
+        self._streamed = ""
         self.has_streamed = False
         try:
             reply = await self._stream(number)
@@ -87,22 +92,22 @@ class ModelCaller:
                 self._text(piece.content, number)
             elif isinstance(piece, library.ThinkingPart) and piece.content:
                 self.has_streamed = True
-                emit(ThinkingDelta(number, piece.content))
+                emit(ThinkingDelta(number, encodable(piece.content)))
         elif isinstance(event, library.PartDeltaEvent):
             delta = event.delta
             if isinstance(delta, library.TextPartDelta) and delta.content_delta:
                 self._text(delta.content_delta, number)
             elif isinstance(delta, library.ThinkingPartDelta) and delta.content_delta:
                 self.has_streamed = True
-                emit(ThinkingDelta(number, delta.content_delta))
+                emit(ThinkingDelta(number, encodable(delta.content_delta)))
         elif isinstance(event, library.PartEndEvent):
             part = event.part
             if isinstance(part, library.TextPart) and part.content:
-                emit(Stream(number, part.content))
+                emit(Stream(number, encodable(part.content)))
             elif isinstance(part, library.ThinkingPart) and part.content:
-                emit(Thinking(number, part.content))
+                emit(Thinking(number, encodable(part.content)))
 
     def _text(self, piece: str, number: int) -> None:
-        self.partial_text += piece
+        self._streamed += piece
         self.has_streamed = True
-        self._turn.emit(StreamDelta(number, piece))
+        self._turn.emit(StreamDelta(number, encodable(piece)))

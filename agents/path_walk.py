@@ -16,6 +16,7 @@ from agents.tools.context import ToolError
 from agents.view import View
 
 _LINKS_AT_MOST = 40
+_NAMES_AT_MOST = 256  # each name on the way is an open descriptor, of which a process has few
 # Linux opens a name without rights to read it; elsewhere a link's own descriptor can't be had.
 _JUST_LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -64,6 +65,8 @@ class Walker:
             name = names.pop()
             if name in ("", "."):
                 continue
+            if len(self._open) + len(names) > _NAMES_AT_MOST:
+                raise ToolError(f"{text[:200]} runs through more than {_NAMES_AT_MOST} folders.")
             if name == "..":
                 if len(trail) > 1:
                     trail.pop()

@@ -68,14 +68,19 @@ def run(
         process = _start(
             sandbox.wrapped(view, arguments, folder=where),
             folder=Path("/"),
-            env=environment.sandbox_environment(),
+            env=environment.sandbox_environment() | _mark(context),
         )
     else:
-        process = _start(arguments, folder=where, env=environment.host_environment(context.secret_env))
+        inherited = environment.host_environment(context.secret_env)
+        process = _start(arguments, folder=where, env=inherited | _mark(context))
     outcome = _Watch(context, process, timeout or context.limits.shell_timeout_sec).to_the_end()
     if view.shell == "sandbox" and outcome.exit_code != 0 and outcome.text.startswith("bwrap: "):
         raise ToolError(f"The sandbox could not be started: {outcome.text[7:].strip()}")
     return outcome
+
+
+def _mark(context: ToolContext) -> dict[str, str]:
+    return {"HALO_SESSION": context.session_id} if context.session_id else {}
 
 
 def _start(arguments: list[str], *, folder: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:

@@ -18,6 +18,7 @@ from agents.abort import Aborted, AbortToken
 from agents.events import SavePoint, ToolCall, ToolResult
 from agents.providers.codec import arguments_of
 from agents.tools.context import ToolContext, ToolError, ToolLimits
+from core.texts import encodable
 
 if TYPE_CHECKING:
     from agents.tools.registry import Tool
@@ -66,6 +67,7 @@ class ToolRunner:
             is_aborted=lambda: abort.is_set,
             on_abort=abort.on_abort,
             secret_env=turn.secret_env,
+            session_id=turn.session_id,
         )
 
     async def run(self, calls: list[wire.Part], *, number: int) -> bool:
@@ -160,7 +162,8 @@ class _Recorder:
     def record(self, call: wire.Part, result: Result) -> None:
         turn = self._turn
         call_id, tool = call["tool_call_id"], call["tool_name"]
-        text = cut(result.text, turn.limits.tool_result_chars)
+        whole = encodable(result.text)  # a file's name need not be UTF-8; every later call would fail by it
+        text = cut(whole, turn.limits.tool_result_chars)
         part = wire.tool_result_part(call_id=call_id, tool=tool, text=text, is_error=result.is_error)
         if self._position is None:
             self._position = len(turn.history)
@@ -176,7 +179,7 @@ class _Recorder:
                 text,
                 is_error=result.is_error,
                 interrupted=result.interrupted,
-                shown=cut(result.text, turn.limits.tool_result_ui_chars),
+                shown=cut(whole, turn.limits.tool_result_ui_chars),
             )
         )
         turn.emit(save)

@@ -31,7 +31,21 @@ PROTECTED_VARIABLES = frozenset(
     {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HALO_NODE_TOKEN"}
     | {name for names in PROVIDER_KEY_VARIABLES.values() for name in names}
 )
-_PROTECTED_ENDS = ("_KEY", "_KEY_ID", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS")
+_PROTECTED_PIECES = (
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASS",
+    "PWD",
+    "CREDENTIAL",
+    "AUTH",
+    "COOKIE",
+    "HEADERS",
+    "DSN",
+    "_PAT",
+    "_URL",
+    "_URI",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,7 @@ class Settings:
     faults: tuple[Fault, ...]
     _values: Mapping[str, Any] = field(repr=False)
     _sources: Mapping[str, Source] = field(repr=False)
+    _secret_variables: frozenset[str] = frozenset()
 
     @classmethod
     def load(cls, home: HaloHome, workspace: WorkspacePaths | None = None) -> Settings:
@@ -50,15 +65,17 @@ class Settings:
         values: dict[str, Any] = {}
         sources: dict[str, Source] = {}
         faults: list[Fault] = []
+        secret_variables: set[str] = set()
         layers: list[tuple[Source, Path]] = [("global", home.settings_file)]
         if workspace is not None:
             layers.append(("workspace", workspace.settings_file))
         for source, path in layers:
             document = _document(path, source, workspace, faults)
+            secret_variables.update(_secret_variables(document))
             for key, value in _usable(document, path, source, faults):
                 values[key] = value
                 sources[key] = source
-        return cls(home, workspace, tuple(faults), values, sources)
+        return cls(home, workspace, tuple(faults), values, sources, frozenset(secret_variables))
 
     def get(self, key: str) -> Any:
         """The value in force. Raises UnknownSettingError for a key outside the schema."""
@@ -73,6 +90,10 @@ class Settings:
         """Where the value in force comes from."""
         setting_of(key)
         return self._sources.get(key, "default")
+
+    def secret_variables(self) -> frozenset[str]:
+        """The environment variables that secrets are read from by ``<<NAME>>``; no child may inherit them."""
+        return self._secret_variables
 
     def public(self, key: str) -> Any:
         """The value as it may be shown: of a secret only whether it is set."""
@@ -161,6 +182,14 @@ def _usable(document: Document, path: Path, source: Source, faults: list[Fault])
             faults.append(Fault(str(path), line, key, found, f"{setting.wanted}; the default is used"))
 
 
+def _secret_variables(document: Document) -> Iterator[str]:
+    for path, raw in _leaves(document.value, ()):
+        setting = SCHEMA.get(".".join(path))
+        match = _PLACEHOLDER.fullmatch(raw) if isinstance(raw, str) else None
+        if setting is not None and setting.secret and match is not None:
+            yield match[1]
+
+
 def _unknown(key: str, line: int | None, path: Path, raw: Any) -> Fault:
     """A prefix of known keys that holds a plain value is a fault, any other unknown key a warning."""
     if any(known.startswith(f"{key}.") for known in SCHEMA):
@@ -193,9 +222,10 @@ def _substituted(setting: Setting, raw: Any, *, protected: bool) -> tuple[Any, t
 def is_protected(name: str) -> bool:
     """Whether a workspace's settings may not name this variable.
 
-    Such a file comes with a cloned repository, and its values end in prompts.
+    Such a file comes with a cloned repository, and its values end in prompts. Addresses count as well, since
+    passwords are often part of them.
     """
-    return name in PROTECTED_VARIABLES or name.upper().endswith(_PROTECTED_ENDS)
+    return name in PROTECTED_VARIABLES or any(piece in name.upper() for piece in _PROTECTED_PIECES)
 
 
 def _substituted_text(raw: Any, *, protected: bool) -> tuple[Any, tuple[str, str] | None]:

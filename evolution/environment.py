@@ -32,7 +32,8 @@ def take_secrets() -> Keys:
     the variables since, and forks inherit it. So the values are overwritten where they lie.
     """
     keys = Keys(Settings.load(halo_home()), dict(os.environ))
-    for name in SECRET_NAMES:
+    secret = SECRET_NAMES | keys.settings.secret_variables()
+    for name in secret:
         os.environ.pop(name, None)
     stat = Path("/proc/self/stat").read_bytes()
     fields = stat[stat.rindex(b")") + 2 :].split()
@@ -42,7 +43,7 @@ def take_secrets() -> Keys:
         raise RuntimeError("/proc/self/environ does not match the bounds the kernel gives for it.")
     offset = 0
     for entry in block.split(b"\0"):
-        if entry.split(b"=", 1)[0].decode(errors="replace") in SECRET_NAMES:
+        if entry.split(b"=", 1)[0].decode(errors="replace") in secret:
             ctypes.memset(start + offset, 0, len(entry))
         offset += len(entry) + 1
     return keys

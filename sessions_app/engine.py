@@ -170,6 +170,7 @@ class Engine:
             view=ingredients.view,
             emit=emit,
             limits=ingredients.limits,
+            secret_env=ingredients.secret_env,
             wants_interrupt=lambda: running.interrupted,
         )
         try:

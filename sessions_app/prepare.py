@@ -28,6 +28,7 @@ class Ingredients:
     access: AccessLevel
     view: View
     limits: Limits
+    secret_env: frozenset[str]
 
 
 class CannotStart(Exception):
@@ -70,6 +71,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         access=_level(session),
         view=view_of(_level(session), paths, home, settings, working_dir),
         limits=limits_of(settings),
+        secret_env=settings.secret_variables(),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agents.events import Message
+from core.texts import encodable_value, nests_deeper
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -24,12 +25,17 @@ class Codec:
         self._converted: dict[int, tuple[Message, ModelMessage]] = {}
 
     def objects(self, history: Sequence[Message]) -> list[ModelMessage]:
-        """The history as library objects, the very same ones as at the call before."""
+        """The history as library objects, the very same ones as at the call before.
+
+        Lone surrogates, which no provider's request can carry, are left out of what is sent; the history
+        may hold them (an import, an older log).
+        """
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         known = self._converted
         new = [message for message in history if id(message) not in known]
-        for message, converted in zip(new, ModelMessagesTypeAdapter.validate_python(new), strict=True):
+        clean = [encodable_value(message) for message in new]
+        for message, converted in zip(new, ModelMessagesTypeAdapter.validate_python(clean), strict=True):
             known[id(message)] = (message, converted)
         if len(known) > 2 * len(history) + 16:
             self._converted = {id(message): known[id(message)] for message in history}
@@ -45,22 +51,23 @@ def reply_to_wire(reply: ModelResponse) -> Message:
     for name in _KEPT_OF_REPLY:
         if whole.get(name):
             message[name] = _without_nothing(whole[name])
-    return message
+    cleaned: Message = encodable_value(message)
+    return cleaned
 
 
 def arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
-    """A call's arguments as an object; None when the model wrote something that isn't one."""
+    """A call's arguments as an object; None when the model wrote something that isn't one, or can't be kept."""
     arguments = part.get("args")
     if arguments in (None, ""):
         return {}
-    if isinstance(arguments, dict):
-        return None if UNREADABLE in arguments else arguments
+    if isinstance(arguments, dict) and UNREADABLE in arguments:
+        return None
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
-    return arguments if isinstance(arguments, dict) else None
+    return arguments if isinstance(arguments, dict) and not nests_deeper(arguments) else None
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:

@@ -21,10 +21,14 @@ class ToolLimits:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """``on_abort`` calls back at the turn's abort and returns what takes the callback off again."""
+    """``on_abort`` calls back at the turn's abort and returns what takes the callback off again.
+
+    Commands find ``session_id`` in ``HALO_SESSION``: what only a person may do refuses there.
+    """
 
     view: View
     limits: ToolLimits = field(default_factory=ToolLimits)
     is_aborted: Callable[[], bool] = lambda: False
     on_abort: Callable[[Callable[[], None]], Callable[[], None]] = lambda _callback: lambda: None
     secret_env: frozenset[str] = frozenset()
+    session_id: str = ""

@@ -30,7 +30,7 @@ def file_edit(
             content = stream.read(BYTES + 1)
         if len(content) > BYTES:
             raise ToolError(f"{path} is larger than {BYTES:,} bytes; edit it with shell_exec.")
-        old, new = old_text.encode(), new_text.encode()
+        old, new = old_text.encode("utf-8", "surrogatepass"), new_text.encode("utf-8", "surrogatepass")
         count = content.count(old)
         if count == 0:
             raise ToolError(f"old_text does not occur in {path}; read the file and copy the piece exactly.")
@@ -39,5 +39,7 @@ def file_edit(
                 f"old_text occurs {count} times in {path}; add lines around it to make it unique, "
                 "or set replace_all."
             )
+        if len(content) + count * (len(new) - len(old)) > BYTES:
+            raise ToolError(f"{path} would become larger than {BYTES:,} bytes; edit it with shell_exec.")
         files.replace_file(context.view, place, content.replace(old, new))
     return f"Replaced {count} occurrence{'s' if count > 1 else ''} in {path}."

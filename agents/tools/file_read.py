@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+from collections.abc import Iterator
+from io import BufferedReader
 
 from agents import files
 from agents.tools.context import ToolContext, ToolError
 
 LINES = 2_000
 BYTES_WITHOUT_RANGE = 2 * 1024 * 1024
+_SKIPPED_AT_ONCE = 65_536
 
 
 def file_read(context: ToolContext, path: str, offset: int = 1, limit: int = 0) -> str:
@@ -31,37 +33,49 @@ def file_read(context: ToolContext, path: str, offset: int = 1, limit: int = 0) 
                 f"{path} has {size:,} bytes, more than {BYTES_WITHOUT_RANGE:,}; "
                 "read a part of it with offset and limit, or search it with grep."
             )
-        return _lines(stream, path, offset=offset, limit=limit or LINES, room=context.limits.result_chars)
+        if b"\0" in stream.peek(8192)[:8192]:
+            raise ToolError(f"{path} is a binary file.")
+        return _lines(context, stream, path, offset=offset, limit=limit or LINES)
 
 
-def _lines(stream: BinaryIO, path: str, *, offset: int, limit: int, room: int) -> str:
-    """The wanted lines as far as ``room`` characters go, cut between lines."""
-    room = max(room - 200, 200)
+def _lines(context: ToolContext, stream: BufferedReader, path: str, *, offset: int, limit: int) -> str:
+    """The wanted lines as far as ``result_chars`` go, cut between lines; no line is held as a whole."""
+    room = max(context.limits.result_chars - 200, 200)
     kept: list[str] = []
     number = 0
-    first_bytes = True
-    for raw in stream:
-        if first_bytes and b"\0" in raw[:8192]:
-            raise ToolError(f"{path} is a binary file.")
-        first_bytes = False
+    for raw, is_whole in _pieces(context, stream, 4 * room):
+        _check_abort(context)
         number += 1
         if number < offset:
             continue
         if number >= offset + limit:
             return "".join(kept) + _go_on(number)
         line = raw.decode("utf-8", "replace")
-        if len(line) > room:
+        if len(line) > room or not is_whole:
             if not kept:
-                rest = len(line) - room
-                return (
-                    f"{line[:room]}\n[line {number} goes on for {rest:,} characters; use grep or shell_exec]"
-                )
+                return f"{line[:room]}\n[line {number} is longer than that; use grep or shell_exec]"
             return "".join(kept) + _go_on(number)
         room -= len(line)
         kept.append(line)
     if not kept and offset > 1:
         raise ToolError(f"{path} has {number} lines; offset {offset} lies behind its end.")
     return "".join(kept) if kept else "[the file is empty]"
+
+
+def _pieces(context: ToolContext, stream: BufferedReader, size: int) -> Iterator[tuple[bytes, bool]]:
+    """The beginning of each line, at most ``size`` bytes, and whether that is all of it."""
+    while line := stream.readline(size):
+        is_whole = line.endswith(b"\n") or len(line) < size
+        yield line, is_whole
+        while not is_whole:
+            rest = stream.readline(_SKIPPED_AT_ONCE)
+            is_whole = rest.endswith(b"\n") or len(rest) < _SKIPPED_AT_ONCE
+            _check_abort(context)
+
+
+def _check_abort(context: ToolContext) -> None:
+    if context.is_aborted():
+        raise ToolError("Reading was stopped.")
 
 
 def _go_on(line: int) -> str:

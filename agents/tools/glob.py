@@ -7,7 +7,7 @@ import re
 
 from agents import files
 from agents.tools.context import ToolContext, ToolError
-from agents.tools.tree import entries
+from agents.tools.tree import entries, shown_name
 
 AT_MOST = 500
 
@@ -33,7 +33,7 @@ def glob(context: ToolContext, pattern: str, path: str = ".") -> str:
     if not found:
         return f"[no file below {path} matches {pattern}]"
     found.sort()
-    lines = [relative for _, relative in found[:AT_MOST]]
+    lines = [shown_name(relative) for _, relative in found[:AT_MOST]]
     if len(found) > AT_MOST:
         lines.append(f"[{len(found) - AT_MOST} more are not shown; narrow the pattern]")
     return "\n".join(lines)

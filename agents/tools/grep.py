@@ -10,7 +10,7 @@ from pathlib import Path
 from agents import files, shell
 from agents.tools.context import ToolContext, ToolError
 from agents.tools.glob import compiled
-from agents.tools.tree import SKIPPED, Entry, entries
+from agents.tools.tree import SKIPPED, Entry, entries, shown_name
 
 MATCHES_AT_MOST = 500
 LINE_CHARS = 300
@@ -94,7 +94,7 @@ def _by_hand(
             continue
         for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
             if wanted.search(line):
-                yield f"{name}:{number}:{line[:LINE_CHARS]}"
+                yield f"{shown_name(name)}:{number}:{line[:LINE_CHARS]}"
                 count += 1
                 if count > MATCHES_AT_MOST:
                     return

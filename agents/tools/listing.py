@@ -6,7 +6,7 @@ import os
 
 from agents import files
 from agents.tools.context import ToolContext
-from agents.tools.tree import SKIPPED, entries
+from agents.tools.tree import SKIPPED, entries, shown_name
 
 AT_MOST = 1_000
 
@@ -28,9 +28,8 @@ def file_list(context: ToolContext, path: str = ".", recursive: bool = False) ->
             if len(lines) == AT_MOST:
                 more = True
                 break
-            lines.append(
-                f"{entry.relative}/" if entry.is_folder else f"{entry.relative}  {entry.info.st_size}"
-            )
+            name = shown_name(entry.relative)
+            lines.append(f"{name}/" if entry.is_folder else f"{name}  {entry.info.st_size}")
     finally:
         os.close(folder)
     if more:

@@ -21,6 +21,7 @@ def shell_exec(context: ToolContext, command: str, timeout: int = 0) -> str:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("A command can't contain a NUL byte.")
+    command = command.encode("utf-8", "replace").decode()
     if not 0 <= timeout <= LONGEST_SEC:
         raise ToolError(f"timeout must lie between 0 and {LONGEST_SEC} seconds.")
     target = rm_guard.protected_target(command, folder=context.view.folder, root=context.view.root)

@@ -6,12 +6,15 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import category
 
 from agents.tools.context import ToolContext
 from agents.view import View
 
+_NO_TEXT = ("Cc", "Cs", "Zl", "Zp")
 SKIPPED = {".git", "node_modules"}
 ENTRIES_AT_MOST = 200_000
+FOLDERS_DEEP = 100  # each is an open descriptor; a deeper folder is shown, what it holds is not
 
 
 class Entry:
@@ -39,13 +42,14 @@ class Entry:
 
 def entries(context: ToolContext, folder: int, path: Path, *, deep: bool) -> Iterator[Entry]:
     """Everything below an open ``folder``, which stands at ``path`` in the view; ends early at an abort."""
-    for count, entry in enumerate(_below(context.view, folder, path, "", deep=deep)):
+    levels = FOLDERS_DEEP if deep else 0
+    for count, entry in enumerate(_below(context.view, folder, path, "", levels)):
         if count >= ENTRIES_AT_MOST or context.is_aborted():
             return
         yield entry
 
 
-def _below(view: View, folder: int, path: Path, prefix: str, *, deep: bool) -> Iterator[Entry]:
+def _below(view: View, folder: int, path: Path, prefix: str, levels: int) -> Iterator[Entry]:
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -57,17 +61,27 @@ def _below(view: View, folder: int, path: Path, prefix: str, *, deep: bool) -> I
         try:
             entry = Entry(path / name, prefix + name, _info(name, folder, opened), folder)
             yield entry
-            if deep and entry.is_folder:
+            if levels and entry.is_folder:
                 if opened is None:
                     opened = os.open(
                         name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
                     )
-                yield from _below(view, opened, path / name, f"{prefix}{name}/", deep=True)
+                yield from _below(view, opened, path / name, f"{prefix}{name}/", levels - 1)
         except OSError:
             continue
         finally:
             if opened is not None:
                 os.close(opened)
+
+
+def shown_name(relative: str) -> str:
+    """A name on a line of its own: one with line breaks or bytes that are no text would pass for others."""
+    if relative.isprintable():
+        return relative
+    return "".join(
+        character.encode("unicode_escape").decode() if category(character) in _NO_TEXT else character
+        for character in relative
+    )
 
 
 def _info(name: str, folder: int, opened: int | None) -> os.stat_result:

@@ -356,3 +356,64 @@ def test_searches_skip_and_cap(place: Place, monkeypatch: pytest.MonkeyPatch, by
     assert glob(here, "*.py") == "src/code.py"
     assert glob(here, "src/*.{py,bin}").count("\n") == 1
     assert "node_modules" not in file_list(here, ".", recursive=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_line_without_end_is_never_held_as_a_whole(place: Place, level: str) -> None:
+    with (place.root / "huge").open("wb") as stream:
+        stream.write(b"first\n" + b"a" * 3_000_000)
+        stream.seek(1 << 40)
+        stream.write(b"\nlast\n")
+    here = context(view_of(place, level), result_chars=2_000)
+    assert file_read(here, "huge", limit=1) == "first\n[cut here; go on with offset=2]"
+    with (place.root / "sparse").open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(ToolError, match="binary"):
+        file_read(here, "sparse", limit=1)
+
+
+def test_a_long_line_shows_its_beginning_and_the_next_one_follows(place: Place) -> None:
+    (place.root / "lines").write_text("x" * 500_000 + "\nsecond\n")
+    here = context(view_of(place, "workspace"), result_chars=2_000)
+    assert file_read(here, "lines", limit=1).startswith("x" * 1_800 + "\n[line 1 is longer")
+    assert file_read(here, "lines", offset=2) == "second\n"
+
+
+def test_an_edit_can_not_grow_a_file_without_bounds(place: Place) -> None:
+    (place.root / "a.txt").write_text("a" * 1_000_000)
+    with pytest.raises(ToolError, match="larger than"):
+        file_edit(context(view_of(place, "full")), "a.txt", "a", "b" * 100_000, replace_all=True)
+    assert (place.root / "a.txt").stat().st_size == 1_000_000
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("path", ["d/" * 100_000 + "f", "d/" * 1_000 + "f", "./x/../" * 580, "x\ud800"])
+def test_endless_paths_are_refused_and_make_nothing(
+    place: Place, tree: dict[str, bytes], level: str, path: str
+) -> None:
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(ToolError):
+        file_write(context(view_of(place, level)), path, "x")
+    assert content(place) == tree
+    assert not (place.root / "d").exists()
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+
+
+def test_folders_too_deep_to_go_through_end_the_listing_in_peace(place: Place) -> None:
+    (place.root / ("d/" * 150)).mkdir(parents=True)
+    listed = file_list(context(view_of(place, "workspace")), recursive=True)
+    assert "d/" * 100 in listed
+    assert "d/" * 110 not in listed
+
+
+def test_a_name_can_not_pass_for_another_line(place: Place) -> None:
+    (place.root / "a\nsecrets.txt:1:needle").write_text("needle\n")
+    here = context(view_of(place, "workspace"))
+    assert "a\\nsecrets.txt:1:needle  7" in file_list(here).split("\n")
+    assert glob(here, "*needle") == "a\\nsecrets.txt:1:needle"
+
+
+def test_a_name_that_fills_all_a_name_can_hold_is_written(place: Place) -> None:
+    name = "漢" * 84 + ".md"
+    assert "Created" in file_write(context(view_of(place, "workspace")), name, "x")
+    assert (place.root / name).read_text() == "x"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 
@@ -224,3 +225,41 @@ async def test_an_unusable_model_names_the_setting(
     assert outcome.status == "failed"
     assert named in outcome.error and "writer" in outcome.error
     assert len(played.turn.history) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"path": "a\\ud800"}',
+        '{"path": ' + "[" * 400 + "]" * 400 + "}",
+        "[" * 100_000,
+        '{"path": ' + "9" * 5_000 + "}",
+    ],
+)
+async def test_arguments_no_request_could_carry_do_not_spoil_the_session(play: Play, arguments: str) -> None:
+    with ScriptedServer([tool_calls(("file_read", arguments)), text("Done.")]) as server:
+        outcome = await play(server.endpoint).run()
+    assert (outcome.status, outcome.text) == ("completed", "Done.")
+
+
+async def test_half_characters_of_a_model_and_of_file_names_do_not_spoil_the_session(
+    play: Play, place: Place
+) -> None:
+    (place.root / os.fsdecode(b"bad-\xff.txt")).write_text("x")
+    steps = [tool_calls(("file_list", {}), before="a\ud83d"), text("b\ud83d", "\ude00", "\ud800")]
+    history = [wire.user_message("from an import: \ud800")]
+    with ScriptedServer(steps) as server:
+        played = play(server.endpoint, history=history)
+        outcome = await played.run()
+    assert outcome.text == "b\U0001f600\ufffd"
+    [listed] = played.of_type("tool_result")
+    assert "bad-\\udcff.txt" in listed.text
+    for event in played.of_type("stream_delta") + played.of_type("stream"):
+        event.text.encode()
+
+
+async def test_a_command_knows_that_it_is_an_agents(play: Play) -> None:
+    with ScriptedServer([tool_calls(("shell_exec", {"command": "echo $HALO_SESSION"})), text("")]) as server:
+        played = play(server.endpoint)
+        await played.run()
+    assert played.of_type("tool_result")[0].text.startswith("s1\n")

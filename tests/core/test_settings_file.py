@@ -10,7 +10,7 @@ import pytest
 
 from core import settings_file
 from core.paths import HaloHome, WorkspacePaths
-from core.settings_file import Settings
+from core.settings_file import Settings, is_protected
 from core.settings_schema import SCHEMA, UnknownSettingError
 
 
@@ -200,3 +200,23 @@ def test_a_settled_file_is_parsed_once(home: HaloHome, monkeypatch: pytest.Monke
 def test_a_key_outside_the_schema_is_an_error_with_a_hint(home: HaloHome) -> None:
     with pytest.raises(UnknownSettingError, match=r"general\.language"):
         Settings.load(home).get("general.langage")
+
+
+@pytest.mark.parametrize(
+    "name", ["PGPASSWORD", "GITHUB_PAT", "SENTRY_DSN", "BROKER_URL", "OTEL_EXPORTER_OTLP_HEADERS", "APIKEY2"]
+)
+def test_what_may_hold_a_password_is_protected_by_any_name(name: str) -> None:
+    assert is_protected(name)
+
+
+def test_variables_that_secrets_are_read_from_are_known(
+    home: HaloHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_LLM", "sk-secret")
+    write(
+        home.settings_file,
+        "general: {language: <<HALO_LANG>>}\nopenai: {secrets: {api_key: <<TEAM_LLM>>}}\n",
+    )
+    settings = Settings.load(home)
+    assert settings.get("openai.secrets.api_key") == "sk-secret"
+    assert settings.secret_variables() == {"TEAM_LLM"}

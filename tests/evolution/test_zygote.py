@@ -197,3 +197,14 @@ def test_no_secret_in_a_childs_environment(tmp_path: Path) -> None:
         output, _ = process.communicate(timeout=30)
     assert "by-the-child" in output
     assert "s3cret" not in output
+
+
+def test_nor_a_secret_that_settings_take_from_a_variable(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "secrets").mkdir(parents=True)
+    (home / "secrets/settings.yaml").write_text("openai: {secrets: {api_key: <<TEAM_LLM>>}}\n")
+    environment = {"TEAM_LLM": "s3cret", "HALO_HOME": str(home), "KEPT": "by-the-child"}
+    with host(tmp_path, {"environ": True}, environment) as process:
+        output, _ = process.communicate(timeout=30)
+    assert "by-the-child" in output
+    assert "s3cret" not in output

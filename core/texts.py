@@ -1,0 +1,99 @@
+"""Text from outside made fit for where it goes: an encoder, a database, a person's terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+MAX_DEPTH = 64
+"""Nested deeper, a value can't be handed on safely: encoders and validators recurse."""
+
+_KEPT = "\n\t"
+_JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them between letters
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def encodable(text: str) -> str:
+    """``text`` without lone surrogates: halves that stand together become one character, others U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def storable(text: str) -> str:
+    """``text`` as every database takes it: encodable, and PostgreSQL knows no NUL."""
+    return encodable(text).replace("\0", "\ufffd")
+
+
+def encodable_value(value: Any) -> Any:
+    """JSON-like ``value`` with all of its texts ``encodable``, keys included."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {encodable_value(key): encodable_value(item) for key, item in value.items()}
+    return [encodable_value(item) for item in value] if isinstance(value, list) else value
+
+
+def storable_value(value: Any) -> Any:
+    """JSON-like ``value`` with all of its texts ``storable``, keys included."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {storable_value(key): storable_value(item) for key, item in value.items()}
+    return [storable_value(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def nests_deeper(value: Any, limit: int = MAX_DEPTH) -> bool:
+    """Whether mappings and lists lie in one another more than ``limit`` deep; never recurses."""
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for container in level
+            if isinstance(container, dict | list)
+            for item in (container.values() if isinstance(container, dict) else container)
+        ]
+        if not level:
+            return False
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether ``text`` is UTF-8 without control characters: a name that can stand in a line among others."""
+    return text.isprintable() or not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
+
+
+def for_terminal(text: str) -> str:
+    """``text`` as it may be printed to a person: what would steer the terminal, turn the line around or hide
+    itself is shown as an escape (``\\x1b``, ``\\u202e``) instead of being obeyed.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n")
+    return "".join(character if _is_plain(character) else _escaped(character) for character in text)
+
+
+def _is_plain(character: str) -> bool:
+    return character in _KEPT or character in _JOINERS or unicodedata.category(character) not in _INVISIBLE
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+_NOT_IN_JSON = re.compile(
+    r"[\x7f-\x9f\xad\u0600-\u0605\u061c\u200b\u200e-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def json_text(value: Any) -> str:
+    """``value`` as JSON for people and programs: readable, and harmless on a terminal as well."""
+    written = json.dumps(value, ensure_ascii=False, indent=1)
+    return _NOT_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], written)
