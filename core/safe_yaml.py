@@ -16,6 +16,7 @@ import yaml
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 40
 MAX_EXPANDED_NODES = 50_000
+MAX_NUMBER_CHARS = 100
 
 # libyaml's parser where it is there (every wheel has it): ten times as fast on the files read for each turn.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -146,6 +147,10 @@ def _check_expansion(root: yaml.Node) -> None:
         if id(node) in open_nodes or len(open_nodes) > MAX_DEPTH:
             raise yaml.MarkedYAMLError(
                 problem="an alias contains itself or nests too deep", problem_mark=node.start_mark
+            )
+        if node.tag == "tag:yaml.org,2002:int" and len(node.value) > MAX_NUMBER_CHARS:
+            raise yaml.MarkedYAMLError(  # Python refuses to print such a number again, wherever it turns up
+                problem=f"a number of more than {MAX_NUMBER_CHARS} characters", problem_mark=node.start_mark
             )
         open_nodes.add(id(node))
         total = 1 + sum(size(child) for child in _children(node))

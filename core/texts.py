@@ -1,4 +1,4 @@
-"""Text from outside made fit for where it goes: an encoder, a database, a person's terminal."""
+"""Text from outside made fit for where it goes: an encoder, a person's terminal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ def encodable(text: str) -> str:
     return text
 
 
-def storable(text: str) -> str:
-    """``text`` as every database takes it: encodable, and PostgreSQL knows no NUL."""
-    return encodable(text).replace("\0", "\ufffd")
-
-
 def encodable_value(value: Any) -> Any:
     """JSON-like ``value`` with all of its texts ``encodable``, keys included."""
     if isinstance(value, str):
@@ -38,15 +33,6 @@ def encodable_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {encodable_value(key): encodable_value(item) for key, item in value.items()}
     return [encodable_value(item) for item in value] if isinstance(value, list) else value
-
-
-def storable_value(value: Any) -> Any:
-    """JSON-like ``value`` with all of its texts ``storable``, keys included."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, dict):
-        return {storable_value(key): storable_value(item) for key, item in value.items()}
-    return [storable_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def nests_deeper(value: Any, limit: int = MAX_DEPTH) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from evolution.category import Category, Finding, Unreadable, changed_keys, manual, read_mapping
@@ -17,9 +18,9 @@ MODEL_KEYS: dict[str, tuple[type, ...]] = {
     "id": (str,),
     "maxTokens": (int,),
     "promptCaching": (bool, str),
-    "thinking": (dict,),
     "verbosity": (str,),
 }
+THINKING_KEYS: dict[str, tuple[type, ...]] = {"enabled": (bool,), "effort": (str,)}
 KNOWN_TOOLS = frozenset(
     {
         "file_read",
@@ -83,13 +84,20 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
     return value is None or (isinstance(value, types) and (bool in types or not isinstance(value, bool)))
 
 
-def _below(name: str, keys: dict[str, tuple[type, ...]]) -> Callable[[Any, Any], list[Finding]]:
+def _below(
+    name: str,
+    keys: dict[str, tuple[type, ...]],
+    nested: Mapping[str, Callable[[Any, Any], list[Finding]]] = MappingProxyType({}),
+) -> Callable[[Any, Any], list[Finding]]:
     def findings(old: Any, new: Any) -> list[Finding]:
         old, new = old if old is not None else {}, new if new is not None else {}
         if not isinstance(old, dict) or not isinstance(new, dict):
             return [manual(f"{name} is no mapping")]
         found = [Finding(Category.CAPABILITY, name)]
         for key in changed_keys(old, new):
+            if key in nested:
+                found += nested[key](old.get(key), new.get(key))
+                continue
             harmless = key in keys and _fits(new.get(key), keys[key])
             label = f"{name}.{key!s}"[:80]
             found.append(Finding(Category.CAPABILITY, label) if harmless else manual(label))
@@ -130,7 +138,7 @@ def _skills(old: Any, new: Any) -> list[Finding]:
 
 _SPECIAL: dict[Any, Callable[[Any, Any], list[Finding]]] = {
     "context": _below("context", CONTEXT_KEYS),
-    "model": _below("model", MODEL_KEYS),
+    "model": _below("model", MODEL_KEYS, {"thinking": _below("model.thinking", THINKING_KEYS)}),
     "tools": _tools,
     "skills": _skills,
 }

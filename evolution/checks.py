@@ -76,7 +76,7 @@ def _check_differs(files: AttemptFiles, found: Mapping[str, Content | None], tar
 def check_locks(ctx: PhaseContext, rels: Sequence[str], patterns: Sequence[str]) -> None:
     """Raises PhaseFailed with ``locked:<rel>``."""
     files = AttemptFiles(ctx.folder)
-    hidden = sandbox.hidden_surface(ctx.global_folder)
+    hidden = sandbox.hidden_surface(ctx.global_folder, ctx.base)
     before = changes.hides(read_surface(files.base), hidden)
     after = changes.hides(read_surface(files.sandbox), hidden)
     for rel in rels:

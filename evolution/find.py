@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from django.db.models import Q, QuerySet
 
+from core.db.text import storable
 from evolution.errors import Refused
 from evolution.models import EvolutionApply, EvolutionRun
 
@@ -53,7 +54,7 @@ def find_apply(text: str) -> EvolutionApply:
 
 
 def _split(text: str) -> tuple[Literal["run", "apply", ""], str]:
-    word = text.strip().lower()
+    word = storable(text).strip().lower()
     if word.startswith("run-"):
         return "run", word.removeprefix("run-")
     if word.startswith("apply-"):

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
+from core.db.text import storable
 from evolution import permissions, ticker, transitions
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
@@ -34,7 +35,7 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
         run_id=run.pk,
         source=RunStatus(run.status),
         attempt=attempt,
-        hint=run.user_hint if hint is None else hint.strip(),
+        hint=run.user_hint if hint is None else storable(hint.strip()),
         user=user,
         now=now,
     )

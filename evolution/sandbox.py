@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from core import atomic
+from core.bounded_read import UnreadableFileError, read_bounded
 from core.paths import UnsafePathError, WorkspacePaths, inside
 from evolution import changes
 from evolution.artifacts import frozen
@@ -18,6 +19,7 @@ from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
 from evolution.surface_folder import (
     HIDDEN,
+    MAX_BYTES,
     Copy,
     copy_live,
     hash_surface,
@@ -102,19 +104,26 @@ def _copy_read_only(workspace: Path, working_dir: str, copy: Copy) -> None:
         if path.is_dir() and not _through_link(workspace, name):
             for rel, entry in walk(path):
                 if entry.is_file(follow_symlinks=False):
-                    _copy_one(path / rel, f"{name}/{rel}", copy)
+                    _copy_one(workspace, f"{name}/{rel}", copy)
         elif not _through_link(workspace, name) and path.is_file():
-            _copy_one(path, name, copy)
+            _copy_one(workspace, name, copy)
     folders = [part for part in PurePosixPath(working_dir).parts if part not in (".", "/")]
     for depth in range(1, len(folders) + 1):
         rel = f"{'/'.join(folders[:depth])}/.halo/INSTRUCTIONS.md"
         if ".." not in folders and not _through_link(workspace, rel) and (workspace / rel).is_file():
-            _copy_one(workspace / rel, rel, copy)
+            _copy_one(workspace, rel, copy)
 
 
-def _copy_one(path: Path, rel: str, copy: Copy) -> None:
-    copy.reserve(path.stat().st_size)
-    copy.add(rel, path.read_bytes())
+def _copy_one(workspace: Path, rel: str, copy: Copy) -> None:
+    """Agents may write here meanwhile: a name that became a symlink is left out as one that was."""
+    path = workspace / rel
+    try:
+        copy.reserve(path.lstat().st_size)
+        data = read_bounded(path, limit=MAX_BYTES, real_root=str(workspace))
+    except (UnreadableFileError, FileNotFoundError):
+        return
+    if data is not None:
+        copy.add(rel, data)
 
 
 def _through_link(workspace: Path, rel: str) -> bool:
@@ -128,7 +137,9 @@ def _through_link(workspace: Path, rel: str) -> bool:
 
 def context_differences(ctx: PhaseContext, context: frozen.EvoContext) -> list[str]:
     """Frozen prompt files that sessions would load otherwise at this claim, or from elsewhere, or not at all."""
-    now = changes.hides(read_surface(AttemptFiles(ctx.folder).base), hidden_surface(ctx.global_folder))
+    now = changes.hides(
+        read_surface(AttemptFiles(ctx.folder).base), hidden_surface(ctx.global_folder, ctx.base)
+    )
     found = []
     for item in context.files:
         content = now.get(item.rel) if is_published(item.rel) else _read_beside(ctx.base, item.rel)
@@ -161,7 +172,7 @@ def complete(ctx: PhaseContext) -> None:
     base_units = changes.units(dict.fromkeys(hash_surface(files.base), b""))
     mine = hash_surface(files.sandbox)
     new_units = changes.units(dict.fromkeys(mine, b"")) - base_units
-    for rel, content in hidden_surface(ctx.global_folder).items():
+    for rel, content in hidden_surface(ctx.global_folder, ctx.base).items():
         if changes.unit(rel) in new_units and rel not in mine:
             if not isinstance(content, bytes):
                 raise PhaseFailed(f"symlink:global/{rel}")
@@ -170,9 +181,12 @@ def complete(ctx: PhaseContext) -> None:
             path.write_bytes(content)
 
 
-def hidden_surface(global_folder: Path) -> dict[str, Content]:
-    """What a workspace's files can hide: the global folder, and below it what ships with Halo."""
-    return changes.hides(read_surface(global_folder, HIDDEN), read_surface(PLATFORM_FOLDER, HIDDEN))
+def hidden_surface(global_folder: Path, root: Path) -> dict[str, Content]:
+    """What files below ``root``'s ``.halo`` can hide: ``root``'s ``.agents/skills``, the global folder, and
+    below both what ships with Halo.
+    """
+    machine = changes.hides(read_surface(global_folder, HIDDEN), read_surface(PLATFORM_FOLDER, HIDDEN))
+    return changes.hides(read_surface(root / ".agents", ("skills",)), machine)
 
 
 def proposed(files: AttemptFiles) -> dict[str, Content | None]:
@@ -194,7 +208,7 @@ def effective_changes(files: AttemptFiles, global_folder: Path) -> tuple[str, ..
 def base_versions(files: AttemptFiles, global_folder: Path) -> dict[str, Content]:
     """What sessions load without the draft of an attempt; of a reduced one only the changed files."""
     reduced = files.reduced.exists()
-    hidden = read_surface(files.hidden) if reduced else hidden_surface(global_folder)
+    hidden = read_surface(files.hidden) if reduced else hidden_surface(global_folder, files.base.parent)
     return changes.hides(read_surface(files.base), hidden)
 
 
@@ -212,7 +226,9 @@ def classified(ctx: PhaseContext) -> tuple[Change, ...]:
         with shared(WorkspacePaths(ctx.workspace).evolution):
             live = read_live(surface_files(_halo(ctx.workspace)))
         return changes.classify(
-            live=live, proposed=proposed(AttemptFiles(ctx.folder)), hidden=hidden_surface(ctx.global_folder)
+            live=live,
+            proposed=proposed(AttemptFiles(ctx.folder)),
+            hidden=hidden_surface(ctx.global_folder, ctx.workspace),
         )
     except LockHeld as error:
         raise PhaseFailed(error.reason) from error
@@ -258,7 +274,7 @@ def _keep(files: AttemptFiles, global_folder: Path) -> set[str]:
     """The changed paths; the global versions they hide are written out on the way."""
     kept = set(effective_changes(files, global_folder))
     own = changes.units(dict.fromkeys(hash_surface(files.base), b""))
-    for rel, content in hidden_surface(global_folder).items():
+    for rel, content in hidden_surface(global_folder, files.base.parent).items():
         if rel in kept and changes.unit(rel) not in own and isinstance(content, bytes):
             target = files.hidden / rel
             target.parent.mkdir(parents=True, exist_ok=True)

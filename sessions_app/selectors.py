@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 
+from core.db.text import storable
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
 from workspaces.models import Workspace
@@ -23,6 +24,7 @@ def recent_sessions(
 
 def find_session(text: str) -> Session:
     """The session with this id, or the only one whose id begins so. SessionRefused when none or several."""
+    text = storable(text)
     rows = Session.objects.select_related("workspace")
     exact = rows.filter(pk=text).first()
     if exact is not None:

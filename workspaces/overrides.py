@@ -7,6 +7,7 @@ layers below it, file by file included. ``INDEX.md`` and ``AGENTS.md`` are the w
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Literal
 from core.bounded_read import UnreadableFileError, read_bounded
 from core.faults import Fault, shown
 from core.paths import UnsafePathError, checked_relative, inside
+from core.texts import is_one_line
 from workspaces.publish_lock import SurfaceFiles
 
 Scope = Literal["workspace", "global", "builtin"]
@@ -135,6 +137,10 @@ class Surface:
     def texts(self, folder: Folder, faults: list[Fault]) -> list[Text]:
         """The ``*.md`` files of a folder, in name order."""
         names = [n for n in _names(folder.files, folder.rel, folder.scope, faults) if n.endswith(".md")]
+        for name in [n for n in names if not is_one_line(n)]:
+            wanted = "a name in UTF-8 without control characters; it is left out"
+            faults.append(Fault(folder.shown(), None, "", shown(name), wanted))
+            names.remove(name)
         texts = [_text(folder.files, folder.scope, f"{folder.rel}/{name}", faults) for name in names]
         return [text for text in texts if text is not None]
 
@@ -159,13 +165,14 @@ class Surface:
         for scope, files in self._layers:
             yield scope, files, kind
             if scope == "workspace" and kind == "skills" and self.root is not None:
-                yield "workspace", SurfaceFiles(self.root / ".agents"), "skills"
+                yield "workspace", SurfaceFiles(self.root / ".agents", agents_write=True), "skills"
 
     def _beside(self, rel: str, faults: list[Fault]) -> Text | None:
         if self.root is None:
             return None
         try:
-            data = read_bounded(inside(self.root, rel), limit=MAX_PROMPT_BYTES)
+            path = inside(self.root, rel)
+            data = read_bounded(path, limit=MAX_PROMPT_BYTES, real_root=os.path.realpath(self.root))
         except (UnsafePathError, UnreadableFileError, OSError) as error:
             faults.append(Fault(rel, None, "", str(error), "a readable text file; it is left out"))
             return None

@@ -104,14 +104,18 @@ class SurfaceFiles:
 
     A view is for one reading (a turn's, a freeze's): a folder it has found to be no link isn't asked again.
     Paths are strings here, because a turn asks for fifty.
+
+    ``agents_write``: sandboxed agents may write in ``halo`` itself (``.agents``), so that names can be swapped
+    for symlinks while they are read. So they can wherever a symlink led to.
     """
 
-    def __init__(self, halo: Path, overlay: _Overlay | None = None) -> None:
+    def __init__(self, halo: Path, overlay: _Overlay | None = None, *, agents_write: bool = False) -> None:
         self.halo = halo
         self._overlay = overlay or _Overlay()
         self._real_parent = os.path.realpath(halo.parent)
         self._folder = f"{self._real_parent}/{halo.name}"
         self._plain_folders: set[str] = set()
+        self._agents_write = agents_write
 
     def read(self, rel: str) -> bytes | None:
         """The content, or None when there is no such file. Raises UnreadableFileError (size, kind, rights)."""
@@ -119,7 +123,9 @@ class SurfaceFiles:
         if path is None or path in self._plain_folders:
             return None
         try:
-            return read_bounded(path, limit=MAX_FILE_BYTES)
+            own = path.startswith(f"{self._folder}/") and not self._agents_write
+            real_root = None if own else self._real_parent
+            return read_bounded(path, limit=MAX_FILE_BYTES, real_root=real_root)
         except UnreadableFileError:
             if stat.S_ISDIR(_mode(path)):
                 return None

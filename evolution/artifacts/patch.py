@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from core import safe_yaml
+from core.faults import kind_of, shown
 from core.paths import UnsafePathError, checked_relative
 from evolution.artifacts.files import AttemptFiles
 
@@ -64,13 +64,17 @@ def parse_patch(text: str) -> Patch:
 
 def _mapping(text: str) -> dict[str, Any]:
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        document = safe_yaml.load(text.encode("utf-8", "replace"), limit=MAX_PATCH_BYTES)
+    except safe_yaml.YamlError as error:
         problem = " ".join(str(error).split())[:300]
         raise PatchInvalid(f"its frontmatter is not YAML: {problem}") from error
-    if not isinstance(value, dict):
+    for repeated in document.repeated:
+        if repeated.conflicting:
+            name = ".".join(repeated.path)
+            raise PatchInvalid(f"its frontmatter gives {shown(name)} twice, with different values")
+    if not isinstance(document.value, dict):
         raise PatchInvalid("its frontmatter is not a list of keys")
-    return value
+    return document.value
 
 
 def _target(head: dict[str, Any]) -> str:
@@ -87,7 +91,7 @@ def _scenario(head: dict[str, Any]) -> Scenario:
         raise PatchInvalid("testScenario is missing; agentId, originalMessage and testMessage are wanted")
     agent_id = _text(found, "agentId", "testScenario.agentId").strip()
     if _AGENT_ID.fullmatch(agent_id) is None:
-        raise PatchInvalid(f"testScenario.agentId is {agent_id!r}, which is no agent's id")
+        raise PatchInvalid(f"testScenario.agentId is {shown(agent_id)}, which is no agent's id")
     if "originalMessage" not in found and "testMessage" not in found and "message" in found:
         message = _text(found, "message", "testScenario.message")
         return Scenario(agent_id, message, message)
@@ -101,7 +105,8 @@ def _scenario(head: dict[str, Any]) -> Scenario:
 def _text(values: dict[str, Any], key: str, name: str) -> str:
     value = values.get(key)
     if not isinstance(value, str) or not value.strip():
-        found = "missing" if value is None else f"{value!r}"[:80]
+        plain = isinstance(value, str | int | float)
+        found = "missing" if value is None else shown(value) if plain else kind_of(value)
         raise PatchInvalid(f"{name} is {found}; text is wanted")
     return value
 

@@ -10,6 +10,7 @@ from statistics import median, median_low
 from typing import Any
 
 from core import atomic
+from core.texts import encodable
 
 NUMBERS = ("lint", "behavior", "scope")
 CONFIDENCE = ("high", "medium", "low")
@@ -102,7 +103,7 @@ def parse_score(data: bytes) -> Score:
     if len(data) > MAX_SCORE_BYTES:
         raise ScoreInvalid(f"the score is {len(data):,} bytes long; at most {MAX_SCORE_BYTES:,} are read")
     try:
-        value = json.loads(data, parse_constant=_no_constant)
+        value = json.loads(data, parse_constant=_no_constant, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise ScoreInvalid(f"the score is not JSON ({error})") from error
     if not isinstance(value, dict):
@@ -117,6 +118,14 @@ def parse_score(data: bytes) -> Score:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a number of JSON")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Which of two values a scorer meant can't be told; taking the last one would be a guess."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a name is given twice in one object")
+    return value
 
 
 def _figure(value: dict[str, Any], name: str) -> int:
@@ -146,7 +155,7 @@ def _notes(value: dict[str, Any]) -> str:
     notes = value.get("notes", "")
     if not isinstance(notes, str):
         raise ScoreInvalid(f"notes is {_shown(notes)}; text is wanted")
-    return notes
+    return encodable(notes)
 
 
 def _shown(value: Any) -> str:

@@ -65,7 +65,7 @@ def _log(files: AttemptFiles) -> str:
 
 def _bring_line_endings(ctx: PhaseContext, files: AttemptFiles) -> None:
     """A file keeps the line endings it had; a new one follows what it hides."""
-    before = changes.hides(read_surface(files.base), sandbox.hidden_surface(ctx.global_folder))
+    before = changes.hides(read_surface(files.base), sandbox.hidden_surface(ctx.global_folder, ctx.base))
     for rel, content in sandbox.proposed(files).items():
         old = before.get(rel)
         if isinstance(content, bytes) and isinstance(old, bytes):

@@ -37,7 +37,7 @@ def merge_bomb(levels: int) -> bytes:
         (b"a: \x00", "not allowed"),
         (b"a: !!python/object/apply:os.system ['true']", "constructor"),
         (b"a: 1\n---\nb: 2", "another document"),
-        (b"a: " + b"9" * 5000, "can't be read"),
+        (b"a: " + b"9" * 5000, "more than 100 characters"),
         (b"a: 2001-99-99", "can't be read"),
         (b"? [a]\n: b", "unhashable"),
     ],
@@ -84,3 +84,8 @@ def test_what_is_read_is_what_safe_load_reads(text: str) -> None:
     except YamlError:
         return
     assert ours == yaml.load(text, Loader=yaml.CSafeLoader)
+
+
+def test_a_number_that_can_not_be_printed_again_is_refused() -> None:
+    with pytest.raises(YamlError, match="line 2: a number of more than 100 characters"):
+        load(b"a: 1\nb: 0x" + b"f" * 10_000)

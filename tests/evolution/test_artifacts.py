@@ -44,6 +44,12 @@ from tests.evolution.phase_world import (
 )
 from tests.evolution.scores import perfect, score
 
+BOMB = (
+    "---\na0: &a0 [x, x]\n"
+    + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+    + "target: *a39\n---\n"
+)
+
 
 class TestPatch:
     def test_reads_target_scenario_and_body(self) -> None:
@@ -69,6 +75,12 @@ class TestPatch:
             ("---\ntestScenario: {}\n---\n", "target is missing"),
             ("---\ntarget: 5\n---\n", "target is 5"),
             ("---\ntarget: ../x\n---\n", "climbs out"),
+            ('---\ntarget: "INDEX.md\\0"\n---\n', "NUL"),
+            ('---\ntarget: "\\ud800"\n---\n', "not YAML"),
+            ("---\ntarget: INDEX.md\ntarget: USER.md\n---\n", "twice"),
+            ("---\ntarget: 0x" + "f" * 10_000 + "\n---\n", "not YAML"),
+            ("---\ntarget: " + "[" * 100_000 + "\n---\n", "not YAML"),
+            (BOMB, "not YAML"),
             ("---\ntarget: /etc/passwd\n---\n", "absolute"),
             ("---\ntarget: INDEX.md\n---\n", "testScenario is missing"),
             (patch_text(agent_id="../a"), "no agent's id"),
@@ -126,6 +138,9 @@ class TestScore:
             (score_text(notes=5), "notes is 5"),
             (json.dumps({"lint": 1, "behavior": 1, "scope": 1, "confidence": "low"}), "checks is missing"),
             ("[" * 100_000, "not JSON"),
+            ('{"lint": 1e999}', "lint is inf"),
+            ('{"lint": ' + "9" * 5_000 + "}", "not JSON"),
+            (score_text().replace('"lint"', '"lint": 0, "lint"'), "twice"),
         ],
     )
     def test_what_is_wrong_is_said(self, text: str, words: str) -> None:

@@ -156,6 +156,7 @@ def test_symlinks_and_what_is_no_text_are_manual(rel: str, content: bytes | Link
         ("maxTokens: 1000", "maxTokens: 2000"),
         ("maxTokens: 1000", "maxTokens: 1000, promptCaching: 5m"),
         ("maxTokens: 1000", "maxTokens: 1000, thinking: {enabled: true}"),
+        ("maxTokens: 1000", "maxTokens: 1000, thinking: {enabled: true, effort: high}"),
         ("maxTokens: 1000", "maxTokens: 1000, verbosity: low"),
         ("name: Guide\n", "# A comment\nname: Guide\n"),
         ("[scout]", "['scout']"),
@@ -169,6 +170,7 @@ def test_capability_of_agent_yaml(old: str, new: str) -> None:
     ("old", "new"),
     [
         ("priority: 1", "priority: 2"),
+        ("maxTokens: 1000", "maxTokens: 1000, thinking: {enabled: true, budget: 9}"),
         ("[scout]", "[scout, guide]"),
         ("team: [scout]\n", ""),
         ("name: Guide", "name: Boss"),

@@ -219,3 +219,36 @@ class TestReduce:
         ctx = world.run()
         sandbox.reduce(ctx.folder, global_folder=world.global_folder)
         assert names(ctx.sandbox) == names(ctx.base) == set()
+
+
+class TestSkillsBesideTheSurface:
+    """A skill of ``.agents/skills`` hides the global one, and a draft's override hides it in turn."""
+
+    def head(self, more: str = "", body: str = "Old.") -> str:
+        return f"---\nname: lint\ndescription: Lints.\n{more}---\n{body}\n"
+
+    def test_an_override_is_judged_against_the_skill_it_hides(self, world: World) -> None:
+        world.shared("skills/lint/SKILL.md", self.head())
+        write(world.workspace / ".agents/skills/lint/SKILL.md", self.head("requiresAccess: full\n"))
+        ctx = world.run()
+        write(AttemptFiles(ctx.folder).sandbox / "skills/lint/SKILL.md", self.head(body="New."))
+        [change] = sandbox.classified(ctx)
+        assert (change.rel, change.category) == ("skills/lint/SKILL.md", Category.MANUAL)
+
+    def test_a_copy_of_the_global_one_is_no_copy_of_what_counts(self, world: World) -> None:
+        world.shared("skills/lint/SKILL.md", self.head())
+        write(world.workspace / ".agents/skills/lint/SKILL.md", self.head("requiresAccess: full\n"))
+        ctx = world.run()
+        write(AttemptFiles(ctx.folder).sandbox / "skills/lint/SKILL.md", self.head())
+        [change] = sandbox.classified(ctx)
+        assert change.category is Category.MANUAL
+
+    def test_an_override_is_filled_from_it(self, world: World) -> None:
+        write(world.workspace / ".agents/skills/lint/SKILL.md", self.head())
+        write(world.workspace / ".agents/skills/lint/rules.txt", "r\n")
+        ctx = world.run()
+        files = AttemptFiles(ctx.folder)
+        write(files.sandbox / "skills/lint/SKILL.md", self.head(body="New."))
+        sandbox.complete(ctx)
+        assert (files.sandbox / "skills/lint/rules.txt").read_text() == "r\n"
+        assert [change.rel for change in sandbox.classified(ctx)] == ["skills/lint/SKILL.md"]
