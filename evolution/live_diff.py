@@ -44,19 +44,30 @@ def changed_files(files: AttemptFiles, *, live: Path, global_folder: Path) -> li
         if path.is_symlink() or not path.is_file() or not is_published(rel):
             continue
         draft = path.read_bytes()
-        base = _first(files.base / rel, files.hidden / rel, global_folder / rel)
+        base = _first(
+            files.base / rel, files.hidden / rel, *_shared(files.base.parent, rel), global_folder / rel
+        )
         if draft != base:
             found.append(
-                FileChange(rel=rel, base=base, live=_first(live / rel, global_folder / rel), draft=draft)
+                FileChange(
+                    rel=rel,
+                    base=base,
+                    live=_first(live / rel, *_shared(live.parent, rel), global_folder / rel),
+                    draft=draft,
+                )
             )
     return found
 
 
 def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name: str, after_name: str) -> str:
-    """A unified diff of two texts; undecodable bytes are shown as they can be."""
+    """A unified diff of two texts; undecodable bytes are shown as they can be.
+
+    Carriage returns are shown unless every line on both sides ends with one.
+    """
+    keep_returns = not _all_crlf(before, after)
     lines = difflib.unified_diff(
-        _lines(before),
-        _lines(after),
+        _lines(before, keep_returns=keep_returns),
+        _lines(after, keep_returns=keep_returns),
         fromfile=f"{before_name}/{rel}" if before is not None else "/dev/null",
         tofile=f"{after_name}/{rel}" if after is not None else "/dev/null",
         lineterm="",
@@ -64,8 +75,21 @@ def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name:
     return "\n".join(lines)
 
 
-def _lines(data: bytes | None) -> list[str]:
-    return [] if data is None else data.decode(errors="replace").splitlines()
+def _shared(root: Path, rel: str) -> tuple[Path, ...]:
+    """A skill beside ``.halo``, which the draft would hide."""
+    return (root / ".agents" / rel,) if rel.startswith("skills/") else ()
+
+
+def _lines(data: bytes | None, *, keep_returns: bool) -> list[str]:
+    """Split at line feeds alone: whatever else Unicode calls a line break is text that a draft can change."""
+    if data is None:
+        return []
+    text = data.decode(errors="replace")
+    return (text if keep_returns else text.replace("\r\n", "\n")).removesuffix("\n").split("\n")
+
+
+def _all_crlf(*contents: bytes | None) -> bool:
+    return all(data is None or data.count(b"\n") == data.count(b"\r\n") for data in contents)
 
 
 def _first(*paths: Path) -> bytes | None:

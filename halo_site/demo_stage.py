@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from core.texts import for_terminal
 from evolution.follow import Step
 
 _DIFF_STYLES = {"+++": "bold", "---": "bold", "@@": "cyan", "+": "green", "-": "red"}
@@ -23,24 +24,24 @@ class Stage:
         self._show(Text(f"\n{text}", style="bold"), indent=0)
 
     def note(self, text: str) -> None:
-        self._show(Text(text, style="dim"), indent=2)
+        self._show(Text(for_terminal(text), style="dim"), indent=2)
 
     def line(self, text: str) -> None:
-        self._show(Text(text), indent=2)
+        self._show(Text(for_terminal(text)), indent=2)
 
     def said(self, who: str, text: str) -> None:
-        self._show(Text.assemble((f"{who:<8}", "bold cyan"), text), indent=2)
+        self._show(Text.assemble((f"{who:<8}", "bold cyan"), for_terminal(text)), indent=2)
 
     def block(self, title: str, text: str) -> None:
         self._show(Text(f"\n{title}", style="underline"), indent=2)
         if text:
-            self._show(Text(text), indent=4)
+            self._show(Text(for_terminal(text)), indent=4)
 
     def diff(self, text: str) -> None:
         shown = Text()
-        for line in text.splitlines():
+        for line in text.split("\n"):
             style = next((style for start, style in _DIFF_STYLES.items() if line.startswith(start)), "")
-            shown.append(line + "\n", style=style)
+            shown.append(for_terminal(line) + "\n", style=style)
         shown.rstrip()
         self._show(shown, indent=4)
 

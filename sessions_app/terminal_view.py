@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from typing import Protocol
 
 from agents import events
+from core.texts import encodable, for_terminal
 
 _ARGUMENT_CHARS = 100
 
@@ -21,13 +21,6 @@ class View(Protocol):
         """A line that isn't part of the reply."""
 
 
-def harmless(text: str) -> str:
-    """Without control characters: a model's text must not steer the terminal."""
-    return "".join(
-        character for character in text if character in "\n\t" or unicodedata.category(character) != "Cc"
-    )
-
-
 class PlainView:
     """Standard output isn't a terminal: the final reply alone goes there, notes go to standard error."""
 
@@ -36,11 +29,12 @@ class PlainView:
             self.note(event.text)
 
     def reply(self, text: str) -> None:
+        text = encodable(text) if not sys.stdout.isatty() else for_terminal(text)
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(for_terminal(text) + "\n")
         sys.stderr.flush()
 
 
@@ -71,7 +65,7 @@ class RichView:
                 self.note(text)
             case events.TurnError(text=text):
                 self._end_line()
-                self._console.print(harmless(text), style="red", markup=False)
+                self._console.print(for_terminal(text), style="red", markup=False)
             case events.Complete():
                 self._end_line()
 
@@ -83,10 +77,10 @@ class RichView:
 
     def note(self, text: str) -> None:
         self._end_line()
-        self._console.print(harmless(text), style="dim", markup=False)
+        self._console.print(for_terminal(text), style="dim", markup=False)
 
     def _write(self, text: str) -> None:
-        shown = harmless(text)
+        shown = for_terminal(text)
         self._console.print(shown, end="", markup=False)
         self._in_line = not shown.endswith("\n")
 

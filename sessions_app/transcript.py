@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from core.texts import for_terminal
 from sessions_app.logs import Row
-from sessions_app.terminal_view import harmless
 
 RESULT_LINES = 6
 
 
 def lines_of(row: Row) -> list[str]:
     """One row, its speaker first; long tool results are cut and say so."""
-    return [harmless(line) for line in _lines(row)]
+    return [for_terminal(line) for line in _lines(row)]
 
 
 def _lines(row: Row) -> Iterator[str]:

@@ -152,7 +152,7 @@ def apply_page(apply: EvolutionApply) -> list[str]:
 
 
 def section(title: str, text: str) -> list[str]:
-    return ["", f"── {title} {_RULE[: max(0, 74 - len(title))]}", *text.splitlines()]
+    return ["", f"── {title} {_RULE[: max(0, 74 - len(title))]}", *text.split("\n")]
 
 
 def age(moment: datetime, *, now: datetime) -> str:

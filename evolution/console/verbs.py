@@ -11,6 +11,7 @@ from typing import Any
 from core.arguments import from_one
 from core.db.clock import database_now
 from core.paths import halo_home
+from core.texts import for_terminal
 from evolution import ticker
 from evolution.approve import approve, seen_now
 from evolution.cancel import cancel_apply, cancel_run
@@ -282,7 +283,7 @@ def _confirm(listed: list[str], *, question: str, yes: bool) -> None:
     if yes:
         return
     for line in listed:
-        sys.stderr.write(f"  {line}\n")
+        sys.stderr.write(f"  {for_terminal(line)}\n")
     if not sys.stdin.isatty():
         raise Refused("not_confirmed", f"{question} Say so with --yes.")
     sys.stderr.write(f"{question} [y/N] ")

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from core.texts import MAX_DEPTH, encodable_value, nests_deeper
 from sessions_app.importers.imported import ImportFailed
 
 SPOKEN = ("user", "assistant", "system")
@@ -63,9 +64,11 @@ def read_lines(data: bytes, left_out: Counter[str]) -> list[Line]:
                 left_out["unfinished last line"] += 1
                 continue
             raise ImportFailed(number, f"not JSON ({error})") from error
+        if nests_deeper(value):
+            raise ImportFailed(number, f"nested deeper than {MAX_DEPTH} levels")
         if not isinstance(value, dict):
             raise ImportFailed(number, f"a JSON object is expected, this is {type(value).__name__}")
-        lines.append(Line(number, value))
+        lines.append(Line(number, encodable_value(value)))
     return lines
 
 

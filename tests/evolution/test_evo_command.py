@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from evolution.enqueue import EnqueueOutcome
 from evolution.errors import Refused
 from evolution.find import find
+from evolution.live_diff import unified
 from evolution.models import EvolutionRun
 from sessions_app.models import Session
 from tests.evolution.rows import Rows, facts, fresh, make_user
@@ -182,3 +183,19 @@ def test_a_name_too_short_for_an_id_says_so(rows: Rows) -> None:
     rows.pending()
     with pytest.raises(CommandError, match="at least 4"):
         evo("show", "run-01")
+
+
+def test_a_page_steers_no_terminal_and_hides_nothing(rows: Rows) -> None:
+    run = rows.in_review(user_hint="calm\x1b]0;pwned\x07 \u202etxet \u200bzero")
+    shown = evo("show", str(run))
+    assert "hint      calm\\x1b]0;pwned\\x07 \\u202etxet \\u200bzero" in shown
+    as_json = evo("show", str(run), "--json")
+    assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(as_json)
+    assert json.loads(as_json)["hint"] == run.user_hint
+
+
+def test_a_diff_shows_line_ends_that_only_look_alike() -> None:
+    shown = unified(b"a\nb\n", b"a\nb\r\n", rel="x", before_name="live", after_name="draft")
+    assert "+b\r" in shown.split("\n")
+    assert "+a\u2028b" in unified(b"a b\n", "a\u2028b\n".encode(), rel="x", before_name="l", after_name="d")
+    assert unified(b"a\r\n", b"a\r\n", rel="x", before_name="live", after_name="draft") == ""

@@ -13,9 +13,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents import events
+from core.texts import for_terminal
 from sessions_app.models import Session
 from sessions_app.start_chat import ChatRequest, chat_session
-from sessions_app.terminal_view import RichView, harmless
+from sessions_app.terminal_view import RichView
 from tests.sessions.conftest import NOW
 from tests.sessions.models_in_tests import Script
 from workspaces.models import Workspace
@@ -120,7 +121,7 @@ def test_what_can_not_be_is_refused_and_nothing_is_made(
 
 
 def test_a_models_text_can_not_steer_the_terminal() -> None:
-    assert harmless("a\x1b[2Jb\x07\r\n\tc\x9b1m") == "a[2Jb\n\tc1m"
+    assert for_terminal("a\x1b[2Jb\x07\r\n\tc\x9b1m") == "a\\x1b[2Jb\\x07\n\tc\\x9b1m"
 
 
 def test_list_show_and_import(

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.arguments import intermix
+from core.texts import for_terminal, json_text
 from evolution.console.verbs import VERBS
 from evolution.errors import Refused
 
@@ -35,10 +36,10 @@ class Command(BaseCommand):
                 self.stdout.write(
                     json.dumps({"error": refused.code, "message": str(refused), **refused.details})
                 )
-            raise CommandError(str(refused)) from refused
+            raise CommandError(for_terminal(str(refused))) from refused
         if options["json"]:
-            self.stdout.write(json.dumps(answer.value, ensure_ascii=False, indent=1))
+            self.stdout.write(json_text(answer.value))
         else:
-            self.stdout.write("\n".join(answer.lines))
+            self.stdout.write("\n".join(for_terminal(line) for line in answer.lines))
         if not answer.ok:
             sys.exit(1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.paths import halo_home
+from core.texts import for_terminal, json_text
 from halo_site.doctor import examine
 
 
@@ -22,12 +22,12 @@ class Command(BaseCommand):
         findings = examine(halo_home())
         if options["json"]:
             entries = [finding.to_json() for finding in findings]
-            self.stdout.write(json.dumps(entries, ensure_ascii=False, indent=1))
+            self.stdout.write(json_text(entries))
         else:
             for finding in findings:
-                self.stdout.write(f"{finding.state:8}{finding.name}: {finding.text}")
+                self.stdout.write(f"{finding.state:8}{for_terminal(f'{finding.name}: {finding.text}')}")
                 if finding.mend:
-                    self.stdout.write(f"{'':8}→ {finding.mend}")
+                    self.stdout.write(f"{'':8}→ {for_terminal(finding.mend)}")
         faults = sum(finding.state == "fault" for finding in findings)
         if faults:
             raise CommandError(f"{faults} thing{'s' if faults > 1 else ''} to mend; see above.")

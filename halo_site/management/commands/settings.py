@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import sys
 from typing import Any
 
@@ -14,6 +13,7 @@ from core.paths import WorkspacePaths, halo_home
 from core.settings_file import Settings, scalar
 from core.settings_save import UNSET, SettingsRefusedError, save
 from core.settings_schema import SCHEMA, Setting, UnknownSettingError, setting_of
+from core.texts import for_terminal, json_text
 from workspaces.errors import WorkspaceRefused
 from workspaces.selectors import find
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             workspace = find(options["workspace"]).paths if options["workspace"] else None
             getattr(self, f"_{options['verb']}")(options, workspace)
         except (WorkspaceRefused, UnknownSettingError, SettingsRefusedError, OSError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(for_terminal(str(error))) from error
 
     def _get(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
         settings = Settings.load(halo_home(), workspace)
@@ -54,11 +54,11 @@ class Command(BaseCommand):
             lines = [
                 f"{key} = {_spelled(entry['value'])}  ({entry['source']})" for key, entry in values.items()
             ]
-            self.stdout.write(_json(values) if options["json"] else "\n".join(lines))
+            self.stdout.write(json_text(values) if options["json"] else "\n".join(lines))
             return
         value, source = settings.public(options["key"]), settings.source(options["key"])
         entry = {"key": options["key"], "value": value, "source": source}
-        self.stdout.write(_json(entry) if options["json"] else _spelled(value))
+        self.stdout.write(json_text(entry) if options["json"] else _spelled(value))
 
     def _set(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
         key = options["key"]
@@ -72,7 +72,7 @@ class Command(BaseCommand):
         changed = bool(save(halo_home(), {key: value}, workspace=workspace))
         settings = Settings.load(halo_home(), workspace)
         if options["json"]:
-            self.stdout.write(_json({"key": key, "value": settings.public(key), "changed": changed}))
+            self.stdout.write(json_text({"key": key, "value": settings.public(key), "changed": changed}))
             return
         note = " It takes effect at the next start." if setting.restart and changed else ""
         self.stdout.write(f"{key} is {_spelled(settings.public(key))} now.{note}")
@@ -80,9 +80,9 @@ class Command(BaseCommand):
     def _check(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
         faults = Settings.load(halo_home(), workspace).faults
         if options["json"]:
-            self.stdout.write(_json([fault.to_json() for fault in faults]))
+            self.stdout.write(json_text([fault.to_json() for fault in faults]))
         else:
-            lines = [f"{fault.severity}: {fault}" for fault in faults]
+            lines = [f"{fault.severity}: {for_terminal(str(fault))}" for fault in faults]
             self.stdout.write("\n".join(lines) or "Nothing is wrong.")
         if any(fault.severity == "fault" for fault in faults):
             raise CommandError("Something isn't in force; see above.")
@@ -123,9 +123,5 @@ def _spelled(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ", ".join(value) if value else "(empty)"
-    return str(value) if value != "" else "(empty)"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
+        return for_terminal(", ".join(value)) if value else "(empty)"
+    return for_terminal(str(value)) if value != "" else "(empty)"

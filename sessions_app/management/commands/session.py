@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core import clock
 from core.arguments import from_one
 from core.paths import halo_home
+from core.texts import for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
 from sessions_app.errors import SessionRefused
 from sessions_app.import_session import ImportOutcome, import_session
@@ -51,9 +51,9 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{options['verb']}")(options)
         except ImportFailed as error:
-            raise CommandError(f"{options['file']}, {error}. Nothing was imported.") from error
+            raise CommandError(for_terminal(f"{options['file']}, {error}. Nothing was imported.")) from error
         except (SessionRefused, WorkspaceRefused, ImportLockHeld, OSError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(for_terminal(str(error))) from error
 
     def _list(self, options: dict[str, Any]) -> None:
         workspace = find(options["workspace"]) if options["workspace"] else None
@@ -65,7 +65,9 @@ class Command(BaseCommand):
             return
         for row in rows:
             when = clock.stamp(row.last_activity_at)[:16].replace("T", " ")
-            self.stdout.write(f"{row.pk:24}  {when}  {row.agent_id:16}  {row.title or '(no message yet)'}")
+            self.stdout.write(
+                f"{row.pk:24}  {when}  {row.agent_id:16}  {for_terminal(row.title) or '(no message yet)'}"
+            )
         if not rows:
             self.stdout.write("No sessions yet. Start one with: halo chat -w WORKSPACE")
 
@@ -76,7 +78,7 @@ class Command(BaseCommand):
             self._print_json(_described(session) | {"rows": ui.rows, "messages": raw.messages})
             return
         self.stdout.write(
-            f"{session.pk}: {session.title or '(no message yet)'}\n"
+            f"{session.pk}: {for_terminal(session.title) or '(no message yet)'}\n"
             f"{session.agent_id} in {session.workspace.path}, access {session.access_level}, "
             f"{session.exchange_count} exchanges\n"
         )
@@ -103,13 +105,13 @@ class Command(BaseCommand):
             f"person, {outcome.messages} in all."
         )
         for reason, count in sorted(outcome.left_out.items()):
-            self.stdout.write(f"  left out: {count} x {reason}")
+            self.stdout.write(f"  left out: {count} x {for_terminal(reason)}")
         self.stdout.write(
             f"Let the agent learn from it: halo evo enqueue {outcome.session.pk} 'WHAT WENT WRONG'"
         )
 
     def _print_json(self, value: Any) -> None:
-        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=1))
+        self.stdout.write(json_text(value))
 
 
 def _described(session: Session) -> dict[str, Any]:

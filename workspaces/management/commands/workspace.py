@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from core import clock
 from core.arguments import intermix
 from core.faults import Fault
 from core.paths import halo_home
+from core.texts import for_terminal, json_text
 from workspaces.check import check_machine, check_workspace
 from workspaces.errors import WorkspaceRefused
 from workspaces.models import Workspace
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{options['verb']}")(options)
         except (WorkspaceRefused, OSError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(for_terminal(str(error))) from error
 
     def _add(self, options: dict[str, Any]) -> None:
         path = Path(options["path"]).expanduser()
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self._print_json(_described(workspace) | {"created": created})
         else:
             self.stdout.write(
-                f"{workspace.path} {'is a workspace now' if created else 'was a workspace already'}."
+                f"{for_terminal(workspace.path)} {'is a workspace now' if created else 'was a workspace already'}."
             )
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             missing = (
                 "" if row["exists"] else f"  (missing; renamed? halo workspace move {row['id']} NEW_PATH)"
             )
-            self.stdout.write(f"{row['id']:>4}  {row['path']}  on {row['host']}{missing}")
+            self.stdout.write(f"{row['id']:>4}  {for_terminal(row['path'])}  on {row['host']}{missing}")
         if not rows:
             self.stdout.write("No workspaces yet. Add one with: halo workspace add PATH")
 
@@ -94,14 +94,14 @@ class Command(BaseCommand):
         if options["json"]:
             self._print_json(_described(workspace))
         else:
-            self.stdout.write(f"The workspace is {workspace.path} on {workspace.host} now.")
+            self.stdout.write(f"The workspace is {for_terminal(workspace.path)} on {workspace.host} now.")
 
     def _print_json(self, value: Any) -> None:
-        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=1))
+        self.stdout.write(json_text(value))
 
     def _print_faults(self, faults: list[Fault]) -> None:
         for fault in faults:
-            self.stdout.write(f"{fault.severity}: {fault}")
+            self.stdout.write(f"{fault.severity}: {for_terminal(str(fault))}")
         if not faults:
             self.stdout.write("Nothing is wrong.")
 
