@@ -252,7 +252,7 @@ def test_an_answer_that_no_database_takes_as_it_is_still_ends_its_turn(
     say(session, "hello")
     assert work(engine, session) == "completed"
     session.refresh_from_db()
-    assert session.output == "a\ufffdb?c"
+    assert session.output == "a\ufffdb\ufffdc"
     assert waiting(session) == []
 
 
