@@ -17,7 +17,7 @@ import pytest
 
 from agents.turn import View
 from core.processes import ProcessIdentity
-from evolution import zygote
+from evolution import wire, zygote
 from evolution.children import Children
 from evolution.errors import ClaimLost
 from evolution.phases.context import ChildSpec
@@ -83,6 +83,13 @@ def test_a_child_that_dies_is_an_answer_too(children: Children, tmp_path: Path) 
     assert raised.exit_code == 1
     assert "RuntimeError: bad luck" in (tmp_path / "attempt/sub-cli.log").read_text()
     assert children.run(spec(tmp_path, {"say": "fine"})).text == "fine"
+
+
+def test_a_zygote_that_dies_says_so(warm: zygote.Zygote, children: Children, tmp_path: Path) -> None:
+    """The text becomes the row's reason, when every try ends like this."""
+    os.kill(warm.pid, signal.SIGKILL)
+    with pytest.raises(wire.PeerGone, match="has ended"):
+        children.run(spec(tmp_path, {"say": "hello"}))
 
 
 def test_time_and_silence_end_a_child(children: Children, tmp_path: Path) -> None:
