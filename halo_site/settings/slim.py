@@ -10,6 +10,7 @@ from pathlib import Path
 
 from core.paths import halo_home
 from halo_site.env import read_database
+from halo_site.private_file import make_private
 from halo_site.secret_key import read_or_create
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,8 @@ INSTALLED_APPS = [
     "halo_site",
 ]
 
+if read_database() is None:
+    make_private(HOME.database_file)
 DATABASES = {
     "default": read_database() or {"ENGINE": "django.db.backends.sqlite3", "NAME": str(HOME.database_file)}
 }

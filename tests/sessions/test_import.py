@@ -279,3 +279,9 @@ def test_an_empty_lock_and_one_with_our_reused_pid_are_taken_over(tmp_path: Path
     path.write_text(json.dumps({**me.to_json(), "start_time": me.start_time - 5}))
     with conversion_lock(path, wait_sec=0.05):
         pass
+
+
+def test_a_line_nested_too_deep_is_named_and_nothing_is_imported() -> None:
+    deep = '{"type":"user","sessionId":"s","uuid":"u","message":{"content":' + "[" * 300 + "]" * 300 + "}}"
+    with pytest.raises(ImportFailed, match="nested deeper than 64"):
+        parse(f"{deep}\n{deep}\n".encode())
