@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from agents.providers.offline.steps import Call, Result
 
 _GO_ON = re.compile(r"\[cut here; go on with offset=(\d+)\]\s*\Z")
-_LONG_LINE = re.compile(r"\n\[line (\d+) goes on for [\d,]+ characters;[^\n]*\]\s*\Z")
+_LONG_LINE = re.compile(r"\n\[line (\d+) is longer than that;[^\n]*\]\s*\Z")
 _HAS_LINES = re.compile(r"has (\d+) lines")
 _EMPTY = "[the file is empty]"
 _BEHIND_ANY_END = 1_000_000_000
