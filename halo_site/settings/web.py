@@ -10,6 +10,7 @@ from halo_site.settings.slim import INSTALLED_APPS as SLIM_APPS
 from halo_site.settings.slim import PROJECT_ROOT
 
 INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates it replaces
     "django.contrib.admin",
     "django.contrib.sessions",
     "django.contrib.messages",
