@@ -68,7 +68,8 @@ def write_results(measures: list[Measure]) -> None:
     machine, day = describe(), clock.now().date().isoformat()
     value = {"day": day, "machine": machine, "measures": [measure.to_json() for measure in measures]}
     (FOLDER / "results.json").write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-    (FOLDER / "RESULTS.md").write_text(report.markdown(measures, machine=machine, day=day))
+    remarks = (FOLDER / "notes.md").read_text(encoding="utf-8")
+    (FOLDER / "RESULTS.md").write_text(report.markdown(measures, machine=machine, day=day, remarks=remarks))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
+from agents.providers.testing import ScriptedServer, text
 from bench import sample
 from bench.measures import Measure, percentiles
 
@@ -34,6 +37,12 @@ def measure() -> list[Measure]:
             at_most={"p95": 1.8},
             note="the target is to the first model call, which lies before the answer",
         ),
+        Measure(
+            what="`halo chat`, `openai-compatible`, start to its first request at the server",
+            unit="s",
+            figures=percentiles(_first_requests()),
+            at_most={"p95": 2.8},
+        ),
     ]
 
 
@@ -44,6 +53,26 @@ def _times(*arguments: str) -> list[float]:
         _halo(*arguments)
         times.append(time.perf_counter() - begun)
     return times
+
+
+def _first_requests() -> list[float]:
+    """Seconds from the command's start until a server on loopback has its request."""
+    arrived: list[float] = []
+
+    def answer(handler: Any) -> None:
+        arrived.append(time.perf_counter())
+        text("It costs €6.90.")(handler)
+
+    place = sample.registered()
+    begun = []
+    with ScriptedServer([answer] * ROUNDS) as server:
+        folder = Path(place[1], ".halo", "agents", place[3])
+        model = f"{{provider: openai-compatible, id: m, endpoint: '{server.endpoint}'}}"
+        (folder / "agent.yaml").write_text(f"name: Support\nmodel: {model}\ntools: [file_read, grep]\n")
+        for _ in range(ROUNDS):
+            begun.append(time.perf_counter())
+            _halo("chat", "--new", *place, "How much is shipping to Austria?")
+    return [end - start for start, end in zip(begun, arrived, strict=True)]
 
 
 def _halo(*arguments: str) -> None:

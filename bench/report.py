@@ -9,7 +9,8 @@ from bench.measures import Measure
 _HEAD = ("what", "measured", "target", "")
 
 
-def markdown(measures: Sequence[Measure], *, machine: Mapping[str, str], day: str) -> str:
+def markdown(measures: Sequence[Measure], *, machine: Mapping[str, str], day: str, remarks: str) -> str:
+    """``remarks``: what a person wrote about the misses (``notes.md``), kept below the table."""
     described = ", ".join(f"{name} {value}" for name, value in machine.items())
     rows = [cells(measure) for measure in measures]
     lines = [
@@ -24,7 +25,8 @@ def markdown(measures: Sequence[Measure], *, machine: Mapping[str, str], day: st
         *("| " + " | ".join(row) + " |" for row in rows),
     ]
     notes = [f"- {measure.what}: {measure.note}" for measure in measures if measure.note]
-    return "\n".join([*lines, *(["", "Notes:", "", *notes] if notes else [])]) + "\n"
+    lines += ["", "Notes:", "", *notes] if notes else []
+    return "\n".join([*lines, "", remarks])
 
 
 def plain(measures: Sequence[Measure]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evolution.enqueue import PERMISSION, enqueue
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
+from evolution.permissions import USE_FULL_ACCESS
 from sessions_app import commands
 from sessions_app.commands import CommandContext, CommandResult, Needs
 
@@ -14,11 +14,13 @@ def register() -> None:
         "evo",
         ask,
         usage="/evo [hint]: have this conversation examined for a change of the agent's prompts",
-        needs=Needs(permission=PERMISSION, root=True),
+        needs=Needs(permission=USE_FULL_ACCESS, root=True),
     )
 
 
 def ask(context: CommandContext) -> CommandResult:
+    from evolution.enqueue import enqueue  # every command registers this one, few need what it imports
+
     try:
         outcome = enqueue(
             session=context.session,

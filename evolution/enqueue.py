@@ -24,6 +24,7 @@ from evolution.artifacts.frozen import EvoContext, Listing, Meta, PromptFile, wr
 from evolution.conversation import has_user_message
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
+from evolution.permissions import USE_FULL_ACCESS
 from evolution.states import RunStatus
 from evolution.ticker import request_tick
 from evolution.transitions import RUN_EVENT
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from agents.events import Message
 
 INSERT_TRIES = 3
-PERMISSION = "workspaces.use_full_access"
 WEBHOOK = "webhook"
 """``source_access`` of a session that holds data from outside, whatever its level."""
 
@@ -103,7 +103,7 @@ def _insert_unless_waiting(
 def _check(session: Session, hint: str, requested_by: AbstractBaseUser | AnonymousUser | None) -> None:
     if not session.is_root:
         raise Refused("no_root", "Only a root session can be learned from; this one was started by another.")
-    if requested_by is not None and not requested_by.has_perm(PERMISSION):  # type: ignore[union-attr]
+    if requested_by is not None and not requested_by.has_perm(USE_FULL_ACCESS):  # type: ignore[union-attr]
         raise Refused("permission", "Asking for a prompt change needs the permission to use full access.")
     check_length(hint, "hint")
     if not session.workspace.paths.halo.is_dir():

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from evolution.errors import Refused
 
+USE_FULL_ACCESS = "workspaces.use_full_access"
 _WORDS = {"review": "decide on evolution runs", "rollback": "roll back applied changes"}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 COMMANDS = {
     "demo": "watch a conversation become a reviewed, published prompt change",
     "up": "run Halo: web and background work, on this machine",
@@ -23,6 +21,8 @@ INTERNAL = {
 
 def halo_version() -> str:
     """As installed; a checkout that was never installed has none."""
+    from importlib import metadata  # every command comes by here, and this takes a fifth of a short one
+
     try:
         return f"Halo {metadata.version('halo')}"
     except metadata.PackageNotFoundError:
