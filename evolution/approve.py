@@ -42,7 +42,7 @@ def approve(*, runs: Sequence[RunSeen], user: User, hint: str = "", now: datetim
         raise Refused(
             "several_workspaces", "These runs belong to different workspaces; approve each workspace's alone."
         )
-    four_eyes = bool(Settings.load(halo_home()).get("general.evolution.four_eyes"))
+    four_eyes = four_eyes_wanted()
     for run in rows:
         _check(run, chosen[run.pk], user=user, four_eyes=four_eyes)
     apply_id = transitions.approve(
@@ -56,10 +56,19 @@ def approve(*, runs: Sequence[RunSeen], user: User, hint: str = "", now: datetim
     return EvolutionApply.objects.select_related("workspace").get(pk=apply_id)
 
 
+def four_eyes_wanted() -> bool:
+    return bool(Settings.load(halo_home()).get("general.evolution.four_eyes"))
+
+
 def _check(run: EvolutionRun, seen: RunSeen, *, user: User, four_eyes: bool) -> None:
     if run.attempts != seen.attempt:
         raise Refused("changed", f"{run} has changed since it was shown; look at it again.", run=run.pk)
-    if not _is_approvable(run):
+    check_approvable(run, user=user, four_eyes=four_eyes)
+
+
+def check_approvable(run: EvolutionRun, *, user: User, four_eyes: bool) -> None:
+    """Whether ``user`` may approve ``run`` as it stands. Raises Refused ``not_approvable``, ``four_eyes``."""
+    if not awaits_decision(run):
         raise Refused(
             "not_approvable",
             f"{run} is {run.status}; only a run that awaits review, or whose apply failed, can be approved.",
@@ -78,7 +87,8 @@ def _check(run: EvolutionRun, seen: RunSeen, *, user: User, four_eyes: bool) -> 
         )
 
 
-def _is_approvable(run: EvolutionRun) -> bool:
+def awaits_decision(run: EvolutionRun) -> bool:
+    """Whether a reviewer can approve or reject it: it awaits review, or its apply came to nothing."""
     if run.status == RunStatus.AWAITING_REVIEW:
         return True
     apply = run.current_apply

@@ -29,9 +29,13 @@ class FileChange:
 
     def diff(self) -> str:
         """Unified, from the live file to the draft; of a landed draft from what it was made on."""
-        before = self.base if self.has_landed else self.live
         name = "base" if self.has_landed else "live"
-        return unified(before, self.draft, rel=self.rel, before_name=name, after_name="draft")
+        return unified(self.before, self.draft, rel=self.rel, before_name=name, after_name="draft")
+
+    @property
+    def before(self) -> bytes | None:
+        """What the draft is shown against."""
+        return self.base if self.has_landed else self.live
 
 
 def changed_files(files: AttemptFiles, *, live: Path, global_folder: Path) -> list[FileChange]:
@@ -64,15 +68,21 @@ def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name:
 
     Carriage returns are shown unless every line on both sides ends with one.
     """
-    keep_returns = not _all_crlf(before, after)
+    old, new = both_lines(before, after)
     lines = difflib.unified_diff(
-        _lines(before, keep_returns=keep_returns),
-        _lines(after, keep_returns=keep_returns),
+        old,
+        new,
         fromfile=f"{before_name}/{rel}" if before is not None else "/dev/null",
         tofile=f"{after_name}/{rel}" if after is not None else "/dev/null",
         lineterm="",
     )
     return "\n".join(lines)
+
+
+def both_lines(before: bytes | None, after: bytes | None) -> tuple[list[str], list[str]]:
+    """The lines of two texts as a diff compares them."""
+    keep_returns = not _all_crlf(before, after)
+    return _lines(before, keep_returns=keep_returns), _lines(after, keep_returns=keep_returns)
 
 
 def _shared(root: Path, rel: str) -> tuple[Path, ...]:

@@ -78,6 +78,8 @@ class EvolutionApply(Worked):
     rollback_outcome = models.JSONField(null=True)
 
     class Meta:
+        verbose_name = "apply"
+        verbose_name_plural = "applies"
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace"],
@@ -163,6 +165,7 @@ class EvolutionRun(Worked):
     decision_reason = models.TextField(blank=True)
 
     class Meta:
+        verbose_name = "run"
         constraints = [
             models.UniqueConstraint(
                 fields=["source_session", "user_hint"],

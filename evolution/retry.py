@@ -29,8 +29,7 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
     run = EvolutionRun.objects.select_related("current_apply").filter(pk=run_id).first()
     if run is None:
         raise Refused("not_found", f"There is no run-{run_id}; it may have been deleted.")
-    if not _may_start_over(run):
-        raise Refused("not_retryable", f"{run} is {run.status}; {_what_then(run)}", status=run.status)
+    check_retryable(run)
     transitions.retry(
         run_id=run.pk,
         source=RunStatus(run.status),
@@ -40,6 +39,12 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
         now=now,
     )
     ticker.request_tick()
+
+
+def check_retryable(run: EvolutionRun) -> None:
+    """Raises Refused ``not_retryable``."""
+    if not _may_start_over(run):
+        raise Refused("not_retryable", f"{run} is {run.status}; {_what_then(run)}", status=run.status)
 
 
 def _may_start_over(run: EvolutionRun) -> bool:

@@ -72,6 +72,7 @@ TEMPLATES = [
 ]
 
 STATIC_URL = "static/"
+STATICFILES_DIRS = [PROJECT_ROOT / "static"]
 WHITENOISE_USE_FINDERS = True
 
 REDIS_URL = read_redis()

@@ -1,0 +1,114 @@
+"""Everything the apply page shows: its sources, the merge, the regression, what was published, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.paths import UnsafePathError, inside
+from evolution import manifest as manifests
+from evolution.admin.reading import Text, contents, head_of, tail_of
+from evolution.admin.run_page import DiffLine, DiffOfFile, growth
+from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
+from evolution.diff_rows import side_by_side
+from evolution.manifest import BEFORE, ManifestFile, ManifestUnreadable
+from evolution.models import EvolutionApply, EvolutionRun
+from evolution.spawn import Order
+from evolution.states import APPLY_IN_FLIGHT
+
+OUTCOME_WORDS = {
+    "refused": "refused",
+    "restored": "brought back",
+    "removed": "taken out",
+    "removedDirs": "folders removed",
+    "keptDirs": "folders kept (they hold other files, and still hide the global ones)",
+    "left": "left as they are",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Regressed:
+    """One source run on the merged surface; no score: it hasn't been asked (yet)."""
+
+    run: EvolutionRun
+    score: ScoreSummary | None
+
+
+def apply_page(apply: EvolutionApply) -> dict[str, Any]:
+    """The template's context. ``apply`` has its workspace and people loaded."""
+    paths = apply.workspace.paths.evolution
+    files = AttemptFiles(paths.apply_attempt(apply.pk, apply.snapshot_attempt or apply.attempts))
+    runs = list(apply.source_runs.order_by("pk"))
+    return {
+        "apply": apply,
+        "sources": [Regressed(run, _score(files.regress(run.pk))) for run in runs],
+        "merge_log": head_of(files.apply_log, "Merge log"),
+        "abort": head_of(files.abort, "Why it was not merged"),
+        "diffs": _published(apply, files),
+        "drifted": ", ".join(map(str, apply.drifted)),
+        "needs": said(apply.needs_person),
+        "outcome": said(apply.rollback_outcome),
+        "logs": _logs(apply, files),
+        "working": apply.status in APPLY_IN_FLIGHT and apply.needs_person is None,
+    }
+
+
+def said(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """A JSON account as lines for people, empty entries left out."""
+    return [
+        (OUTCOME_WORDS.get(key, key), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for key, value in (values or {}).items()
+        if value not in ([], "", None)
+    ]
+
+
+def _score(files: AttemptFiles) -> ScoreSummary | None:
+    try:
+        return read_summary(files.score)
+    except (OSError, ScoreInvalid):
+        return None
+
+
+def _published(apply: EvolutionApply, files: AttemptFiles) -> list[DiffOfFile]:
+    if apply.snapshot_attempt is None:
+        return []
+    snapshot = apply.workspace.paths.evolution.snapshot(apply.pk, apply.snapshot_attempt)
+    try:
+        manifest = manifests.read(snapshot)
+    except ManifestUnreadable:
+        return []
+    return [_diff(file, snapshot, files) for file in manifest.files if not file.unchanged]
+
+
+def _diff(file: ManifestFile, snapshot: Any, files: AttemptFiles) -> DiffOfFile:
+    before = _bytes(snapshot / BEFORE, file.rel) if file.kind == "overwrite" else None
+    after = _bytes(files.sandbox, file.rel)
+    found = side_by_side(before, after)
+    return DiffOfFile(
+        rel=file.rel,
+        category="",
+        why="",
+        state="new file" if file.kind == "new" else "from what was live before",
+        lines=[DiffLine(row, None) for row in found.rows],
+        added=found.added,
+        removed=found.removed,
+        cut=found.cut,
+        growth=growth(before, after),
+    )
+
+
+def _bytes(folder: Any, rel: str) -> bytes | None:
+    try:
+        return contents(inside(folder, rel))
+    except UnsafePathError:
+        return None
+
+
+def _logs(apply: EvolutionApply, files: AttemptFiles) -> list[Text]:
+    found = [
+        tail_of(files.child_log, "Agent log"),
+        tail_of(Order("apply", apply.pk, apply.attempts).log, "Wrapper log"),
+    ]
+    return [log for log in found if log is not None and log.text]

@@ -1,0 +1,115 @@
+"""One page of the run list: by cursor, so that the ten-thousandth page costs what the first one does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+
+from core.db.text import storable
+from core.paths import halo_home
+from evolution.artifacts.files import AttemptFiles
+from evolution.live_diff import changed_files
+from evolution.models import EvolutionRun
+from evolution.states import RunStatus
+
+PER_PAGE = 25
+_FILTERS = ("status", "auto", "observation", "archived", "workspace", "agent", "q")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``seen`` is what the checkbox sends back: the run as it stands here."""
+
+    run: EvolutionRun
+    seen: str
+    stale: bool
+
+    @property
+    def waits(self) -> bool:
+        return self.run.status == RunStatus.AWAITING_REVIEW
+
+    @property
+    def is_auto(self) -> bool:
+        return self.run.current_apply is not None and self.run.current_apply.is_auto
+
+
+@dataclass(frozen=True, slots=True)
+class RunListPage:
+    """``newer`` and ``older`` are query strings of the neighbouring pages, empty where there is none."""
+
+    lines: list[Line]
+    given: dict[str, str]
+    newer: str
+    older: str
+
+
+def run_list(query: Mapping[str, str]) -> RunListPage:
+    """``query``: the filters, and ``before`` or ``after`` an id. Anything that can't be meant finds nothing."""
+    given = {name: text for name in _FILTERS if (text := storable(query.get(name, "")).strip())}
+    rows = _filtered(given).select_related("workspace", "current_apply")
+    before, after = storable(query.get("before", "")), storable(query.get("after", ""))
+    if after:
+        found = list(rows.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
+        more_newer, more_older = len(found) > PER_PAGE, True
+        runs = found[:PER_PAGE][::-1]
+    else:
+        found = list((rows.filter(pk__lt=before) if before else rows).order_by("-pk")[: PER_PAGE + 1])
+        more_newer, more_older = bool(before), len(found) > PER_PAGE
+        runs = found[:PER_PAGE]
+    return RunListPage(
+        lines=[Line(run, seen=seen_value(run), stale=_is_stale(run)) for run in runs],
+        given=given,
+        newer=urlencode({**given, "after": runs[0].pk}) if more_newer and runs else "",
+        older=urlencode({**given, "before": runs[-1].pk}) if more_older and runs else "",
+    )
+
+
+def seen_value(run: EvolutionRun) -> str:
+    apply_id = run.current_apply_id if run.status == RunStatus.APPROVED else ""
+    return f"{run.pk}:{run.attempts}:{apply_id or ''}"
+
+
+def _filtered(given: Mapping[str, str]) -> QuerySet[EvolutionRun, Any]:
+    rows = EvolutionRun.objects.all()
+    if "status" in given:
+        rows = rows.filter(status=given["status"])
+    if "auto" in given:
+        rows = rows.filter(current_apply__isnull=False, current_apply__approved_by__isnull=True)
+    if "observation" in given:
+        rows = rows.filter(has_observation=True)
+    if given.get("archived") != "all":
+        rows = rows.filter(archived_at__isnull=given.get("archived") != "only")
+    if "workspace" in given:
+        number = given["workspace"]
+        rows = rows.filter(workspace_id=int(number)) if _is_number(number) else rows.none()
+    if "agent" in given:
+        rows = rows.filter(agent_id=given["agent"])
+    return rows.filter(_search(given["q"])) if "q" in given else rows
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 18  # what a column of numbers can hold
+
+
+def _search(text: str) -> Q:
+    word = text.removeprefix("run-").lower()
+    return (
+        Q(pk__startswith=word)
+        | Q(pk__endswith=word)
+        | Q(user_hint__icontains=text)
+        | Q(source_session_id=text)
+    )
+
+
+def _is_stale(run: EvolutionRun) -> bool:
+    """Asked for what waits alone: everything else is decided."""
+    if run.status != RunStatus.AWAITING_REVIEW:
+        return False
+    paths = run.workspace.paths
+    files = AttemptFiles(paths.evolution.run_attempt(run.pk, run.attempts))
+    changes = changed_files(files, live=paths.halo, global_folder=halo_home().global_folder)
+    return any(change.is_stale for change in changes)

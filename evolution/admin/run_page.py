@@ -1,0 +1,180 @@
+"""Everything the run page shows, read once; the templates only lay it out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.paths import HaloHome
+from evolution.admin.gates_in_words import gates_in_words
+from evolution.admin.reading import Text, files_below, head_of, tail_of
+from evolution.admin.steps import steps
+from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.frozen import FrozenFiles, FrozenUnreadable, read_messages
+from evolution.artifacts.patch import without_observation
+from evolution.artifacts.score import ScoreSummary
+from evolution.diff_rows import DiffRow, side_by_side
+from evolution.live_diff import FileChange
+from evolution.models import EvolutionApply, EvolutionRun
+from evolution.repeats import Passages, passages, repeats
+from evolution.run_view import RunView, view_run
+from evolution.spawn import Order
+from evolution.states import APPLY_IN_FLIGHT, RunStatus
+
+_CHECK_WORDS = {
+    "patchInSandbox": "patch in sandbox",
+    "usedInDryRun": "used in dry run",
+    "probe": "probe",
+    "probeLanguage": "language",
+}
+_GOOD = frozenset({"pass", "yes", "valid", "same"})
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """``repeats``: the number of the frozen conversation's message whose words the new line repeats."""
+
+    row: DiffRow
+    repeats: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOfFile:
+    rel: str
+    category: str
+    why: str
+    state: str
+    lines: list[DiffLine]
+    added: int
+    removed: int
+    cut: int
+    growth: str
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """``low`` and ``high`` over all askings; ``shown`` is the median."""
+
+    name: str
+    shown: int
+    low: int
+    high: int
+
+
+def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
+    """The template's context. ``run`` has its workspace, apply, asker and decider loaded."""
+    view = view_run(run, home=home)
+    folder = run.workspace.paths.evolution.run(run.pk)
+    attempt = run.workspace.paths.evolution.run_attempt(run.pk, run.attempts)
+    said = _said(folder) if view.changes else {}
+    return {
+        "run": run,
+        "view": view,
+        "draft": without_observation(view.patch.body) if view.patch else "",
+        "steps": steps(run, attempt, view.score),
+        "diffs": [diff_of(change, view, said) for change in view.changes],
+        "answers": _answers(view),
+        "bars": _bars(view.score) if view.score else [],
+        "checks": _checks(view.score) if view.score else [],
+        "notes": [sample.notes for sample in view.score.samples if sample.notes] if view.score else [],
+        "averages": [sample.avg for sample in view.score.samples] if view.score else [],
+        "gates": gates_in_words(view.verdict, view.score) if view.verdict else [],
+        "logs": _logs(run),
+        "conversation": head_of(FrozenFiles(folder).tool_flow, "Conversation"),
+        "files": files_below(folder),
+        "applies": list(
+            EvolutionApply.objects.filter(source_runs=run).select_related("approved_by").order_by("-pk")[:20]
+        ),
+        "working": is_at_work(run),
+    }
+
+
+def is_at_work(run: EvolutionRun) -> bool:
+    """Whether the page will show something else in a moment."""
+    apply = run.current_apply
+    return run.status in (RunStatus.PENDING, RunStatus.RUNNING) or (
+        apply is not None and apply.status in APPLY_IN_FLIGHT
+    )
+
+
+def diff_of(change: FileChange, view: RunView, said: Passages) -> DiffOfFile:
+    found = side_by_side(change.before, change.draft)
+    judged = _category(view, change.rel)
+    return DiffOfFile(
+        rel=change.rel,
+        category=judged.get("category", ""),
+        why=judged.get("why", ""),
+        state=_state(change),
+        lines=[
+            DiffLine(row, repeats(row.new, said) if row.kind in ("add", "change") else None)
+            for row in found.rows
+        ],
+        added=found.added,
+        removed=found.removed,
+        cut=found.cut,
+        growth=growth(change.before, change.draft),
+        is_stale=change.is_stale,
+    )
+
+
+def growth(before: bytes | None, after: bytes | None) -> str:
+    if not before:
+        return "new file"
+    if after is None:
+        return "removed"
+    change = round(100 * (len(after) - len(before)) / len(before))
+    return "same length" if change == 0 else f"{abs(change)} % {'longer' if change > 0 else 'shorter'}"
+
+
+def _state(change: FileChange) -> str:
+    if change.has_landed:
+        return "landed; shown against what it was made on"
+    return "against the live file of now"
+
+
+def _category(view: RunView, rel: str) -> dict[str, str]:
+    for item in (view.verdict or {}).get("changes", ()):
+        if isinstance(item, dict) and item.get("rel") == rel:
+            return {key: str(value) for key, value in item.items()}
+    return {}
+
+
+def _said(folder: Any) -> Passages:
+    try:
+        return passages(read_messages(folder))
+    except (FrozenUnreadable, AttributeError, TypeError):
+        return {}  # a conversation that was damaged marks nothing; the page says elsewhere what is missing
+
+
+def _answers(view: RunView) -> list[tuple[str, str, str]]:
+    """Title, text, and what stands there when there is no text."""
+    control = "The control run was switched off or gave no answer."
+    shown = [
+        ("What was really answered", view.answers.baseline, "Not found yet."),
+        ("Test message, today's prompts (control)", view.answers.control, control),
+        ("Test message, with the change", view.answers.dry_run, "No answer yet."),
+    ]
+    if view.answers.regression:
+        shown.append(("After the merge (regression)", view.answers.regression, ""))
+    return shown if any(text for _, text, _ in shown) else []
+
+
+def _bars(score: ScoreSummary) -> list[Bar]:
+    names = ("lint", "behavior", "scope")
+    figures = {name: [asdict(sample)[name] for sample in score.samples] for name in names}
+    shown = asdict(score.shown)
+    return [Bar(name, shown[name], min(figures[name]), max(figures[name])) for name in names]
+
+
+def _checks(score: ScoreSummary) -> list[tuple[str, str, bool]]:
+    return [(_CHECK_WORDS.get(name, name), word, word in _GOOD) for name, word in score.shown.checks.items()]
+
+
+def _logs(run: EvolutionRun) -> list[Text]:
+    attempt = AttemptFiles(run.workspace.paths.evolution.run_attempt(run.pk, run.attempts))
+    found = [
+        tail_of(attempt.child_log, "Agent log"),
+        tail_of(Order("run", run.pk, run.attempts).log, "Wrapper log"),
+    ]
+    return [log for log in found if log is not None and log.text]

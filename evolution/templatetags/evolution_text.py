@@ -1,0 +1,34 @@
+"""Text of models and people on a page: escaped by the template, and nothing in it hides or turns the line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+
+from core.texts import for_terminal
+from evolution.console.as_text import age as age_of
+
+register = template.Library()
+
+
+@register.filter
+def visible(value: object) -> str:
+    """Plain text with what would steer or hide itself shown as an escape; still to be autoescaped."""
+    return "" if value is None else for_terminal(str(value))
+
+
+@register.filter
+def age(moment: datetime | None) -> str:
+    return age_of(moment, now=timezone.now()) if moment else ""
+
+
+@register.filter
+def figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}".removesuffix(".0")
+
+
+@register.filter
+def words(status: str) -> str:
+    return status.replace("_", " ").replace("-", " ")
