@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import string
+from datetime import datetime
 
 from ulid import ULID
 
@@ -16,6 +17,12 @@ _SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 def new_row_id() -> str:
     """A lower-case ULID: 26 characters that sort by creation time."""
     return str(ULID()).lower()
+
+
+def first_row_id_at(moment: datetime) -> str:
+    """No row made at ``moment`` or later has a smaller id."""
+    milliseconds = int(moment.timestamp() * 1000)
+    return str(ULID.from_bytes(milliseconds.to_bytes(6) + bytes(10))).lower()
 
 
 def new_session_segment() -> str:

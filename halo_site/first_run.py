@@ -1,25 +1,16 @@
-"""What a home needs before anything runs in it: tables, platform files, groups, a first administrator."""
+"""What a home needs before anything runs in it: tables, platform files, a first administrator."""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
 
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import transaction
 
 from core.paths import HaloHome
 from workspaces.seed import seed
-
-GROUPS = {
-    "Reviewers": ["review", "rollback", "view_workspace"],
-    "Operators": [
-        *("review", "rollback", "author", "chat", "use_full_access"),
-        *("add_workspace", "change_workspace", "view_workspace"),
-    ],
-}
-_VIEWS = ("view_evolutionrun", "view_evolutionapply", "view_session", "view_event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +26,6 @@ def prepare(home: HaloHome) -> None:
     home.root.mkdir(parents=True, exist_ok=True)
     call_command("migrate", verbosity=0, interactive=False)
     seed(home)
-    seed_groups()
-
-
-def seed_groups() -> None:
-    """Make the ready groups; permissions that a person added to or took from one stay as they are."""
-    with transaction.atomic():
-        for name, codenames in GROUPS.items():
-            group, created = Group.objects.get_or_create(name=name)
-            if created:
-                group.permissions.set(Permission.objects.filter(codename__in=(*codenames, *_VIEWS)))
 
 
 def ensure_admin() -> FirstAdmin | None:

@@ -18,11 +18,13 @@ class Workspace(models.Model):
 
     class Meta:
         permissions = [
+            ("view", "Can see runs, sessions and everything else that is shown here"),
             ("review", "Can approve, reject, retry and cancel evolution runs"),
             ("rollback", "Can roll back applied changes"),
             ("author", "Can open a session for authoring the prompt surface"),
             ("chat", "Can chat with agents"),
             ("use_full_access", "Can use full access"),
+            ("change_settings", "Can change settings"),
         ]
 
     def __str__(self) -> str:

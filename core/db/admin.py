@@ -6,20 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from unfold.admin import ModelAdmin
 
 from core.db.models import Event
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
 else:
-    _Base = admin.ModelAdmin  # generic for the type checker alone
+    _Base = ModelAdmin  # the type checker knows Django's alone
 
 
 class ReadOnlyAdmin(_Base):
-    """Lists and shows rows to whoever has the view permission; nobody adds, changes or deletes here."""
+    """Lists and shows rows to whoever has ``workspaces.view``; nobody adds, changes or deletes here."""
 
     list_per_page = 50
     show_full_result_count = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("workspaces.view")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("workspaces.view")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

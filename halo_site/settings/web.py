@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+
 from halo_site.env import read_bool, read_names, read_redis
+from halo_site.settings.admin_look import UNFOLD as UNFOLD
 from halo_site.settings.slim import *  # noqa: F403 - a settings module extends another
 from halo_site.settings.slim import INSTALLED_APPS as SLIM_APPS
 from halo_site.settings.slim import PROJECT_ROOT
 
 INSTALLED_APPS = [
-    "unfold",  # before the admin, whose templates it replaces
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
+    "halo_site.admin_app.HaloAdminConfig",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    *SLIM_APPS,
+    "axes",
     "channels",
     "django_q",
+    *SLIM_APPS,
 ]
 
 MIDDLEWARE = [
+    "halo_site.page_policy.PagePolicyMiddleware",  # first, so that its headers stand on every response
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -29,6 +35,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 
 ROOT_URLCONF = "halo_site.urls"
@@ -55,6 +62,37 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password is looked at
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+# The name alone would let anyone lock a colleague out, the address alone everyone behind one proxy.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_TEMPLATE = "halo/locked_out.html"
+AXES_ENABLE_ADMIN = False
+AXES_DISABLE_ACCESS_LOG = True  # a row for each login, kept for ever
+AXES_VERBOSE = False
+
+# The admin's pages add 'unsafe-eval' (halo_site.page_policy). Styles may be inline: unfold writes its colours so.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
 
 TEMPLATES = [
     {

@@ -1,0 +1,68 @@
+"""Whether work gets started here, as the first page says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agents.sandbox import why_unavailable
+from evolution import tasks
+from halo_site import ticking
+
+_TICKS_WITHIN = timedelta(seconds=12 * ticking.INTERVAL_SEC)
+_CLUSTER_WITHIN = timedelta(minutes=3)  # its scheduler looks every 30 s for what is due every minute
+_CLUSTER_WAS_HERE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    ok: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    signs: list[Sign]
+
+    @property
+    def good(self) -> bool:
+        return all(sign.ok for sign in self.signs)
+
+
+def look(*, now: datetime) -> Health:
+    return Health([_ticker(now), _cluster(now), _sandbox()])
+
+
+def _ticker(now: datetime) -> Sign:
+    """This web process's own, which every web process has."""
+    latest = ticking.last_tick()
+    if latest is None:
+        return Sign(True, "first tick still to come")
+    silent = now - latest
+    if silent > _TICKS_WITHIN:
+        return Sign(False, f"no tick for {words(silent)}: nothing that waits is started")
+    return Sign(True, f"tick {words(silent)} ago")
+
+
+def _cluster(now: datetime) -> Sign:
+    latest = tasks.last_tick()
+    if latest is None or now - latest > _CLUSTER_WAS_HERE:
+        return Sign(True, "no cluster, the web process ticks alone")
+    silent = now - latest
+    if silent > _CLUSTER_WITHIN:
+        return Sign(False, f"cluster silent for {words(silent)}")
+    return Sign(True, "cluster")
+
+
+def _sandbox() -> Sign:
+    why = why_unavailable()
+    return Sign(False, why) if why else Sign(True, "sandbox")
+
+
+def words(span: timedelta) -> str:
+    """One unit: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
+    seconds = max(0, int(span.total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

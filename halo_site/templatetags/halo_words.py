@@ -1,0 +1,67 @@
+"""Moments, spans, rows and events as a reader of the first page wants them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.contrib.admin.utils import quote
+from django.db.models import Model
+from django.urls import reverse
+
+from core.db.models import Event
+from evolution.models import EvolutionApply, EvolutionRun
+from halo_site import dashboard_health
+
+register = template.Library()
+
+
+@register.filter
+def ago(moment: datetime, now: datetime) -> str:
+    return dashboard_health.words(now - moment)
+
+
+@register.filter
+def clock(span: timedelta) -> str:
+    """``0:41``, ``1:02:03``."""
+    minutes, seconds = divmod(int(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+@register.filter
+def page(row: Model) -> str:
+    """The admin page of a row."""
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[quote(row.pk)])
+
+
+@register.filter
+def headline(row: EvolutionRun | EvolutionApply) -> str:
+    """What it is about in one line: the hint it was asked for with, else its name."""
+    hint = row.user_hint if isinstance(row, EvolutionRun) else row.reviewer_hint
+    line = " ".join(hint.split())
+    if not line:
+        return f"{'Run' if isinstance(row, EvolutionRun) else 'Apply'} …{row.pk[-4:]}"
+    return line if len(line) <= 90 else f"{line[:90]}…"
+
+
+@register.filter
+def event_words(event: Event) -> str:
+    """``run …7k2 awaiting review``; an event of a kind this page doesn't know is named by its kind."""
+    payload: dict[str, Any] = event.payload if isinstance(event.payload, dict) else {}
+    match event.kind:
+        case "evolution:run_changed" | "evolution:apply_changed":
+            kind = event.kind.removeprefix("evolution:").removesuffix("_changed")
+            state = "deleted" if payload.get("deleted") else str(payload.get("to", "changed"))
+            need = ", needs a person" if payload.get("needs_person") else ""
+            return f"{kind} …{event.object_id[-4:]} {state.replace('_', ' ')}{need}"
+        case "evolution:progress":
+            count = f" {payload.get('done', 0)}/{payload['total']}" if payload.get("total") else ""
+            phase = str(payload.get("phase", "")).replace("_", " ")
+            return f"{payload.get('kind', 'row')} …{event.object_id[-4:]} {phase}{count}"
+        case "session:changed":
+            return f"session …{event.object_id[-4:]} {payload.get('change', 'changed')}"
+        case "settings:changed":
+            return f"setting {event.object_id} changed"
+    return f"{event.kind} {event.object_id[-12:]}"

@@ -1,0 +1,44 @@
+// Brings the first page up to date: the server renders its fragment, this puts it in place.
+"use strict";
+(function () {
+  const EVERY_MS = 5000;
+  const board = document.getElementById("dashboard");
+  const late = document.getElementById("dashboard-late");
+  let asking = false;
+
+  async function refresh() {
+    if (asking || document.hidden) return;
+    asking = true;
+    try {
+      const answer = await fetch(board.dataset.fragment, { credentials: "same-origin", redirect: "manual" });
+      if (answer.type === "opaqueredirect" || answer.status === 403) {
+        location.reload(); // logged out, or no longer allowed: the server says which
+        return;
+      }
+      if (!answer.ok) throw new Error(String(answer.status));
+      put(await answer.text());
+      late.hidden = true;
+    } catch {
+      late.hidden = false;
+    } finally {
+      asking = false;
+    }
+  }
+
+  // A link that has the focus keeps it: the same address is looked for in what came.
+  function put(html) {
+    const focused = board.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const came = new DOMParser().parseFromString(html, "text/html");
+    board.replaceChildren(...came.body.childNodes);
+    if (focused === null) return;
+    for (const link of board.querySelectorAll("a")) {
+      if (link.getAttribute("href") === focused) {
+        link.focus({ preventScroll: true });
+        return;
+      }
+    }
+  }
+
+  setInterval(refresh, EVERY_MS);
+  document.addEventListener("visibilitychange", refresh);
+})();

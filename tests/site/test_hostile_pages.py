@@ -1,0 +1,166 @@
+"""Text of models and people on every page: shown as text, never obeyed."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from core import clock
+from core.db.models import record_event
+from sessions_app.logs.records import add, assistant_row, system_row, user_row
+from sessions_app.models import Session
+from sessions_app.places import log_folder, log_leaf
+from tests.evolution.rows import Rows
+from tests.site.people import browser
+
+pytestmark = pytest.mark.django_db
+
+MARK = "evilmark"
+HOSTILE = (
+    f"\"'><script>{MARK}()</script><img src=//{MARK}.example onerror={MARK}()>"
+    f"</textarea></title><b x-init='{MARK}()'>{{{{ {MARK} }}}}\u202e\0\ufffd"
+)
+_READ_BY_SCRIPTS = ("x-", "hx-", ":", "@", "on")
+
+
+class _Page(HTMLParser):
+    """What of the page a browser would act on."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.acting: list[str] = []
+        self.text: list[str] = []
+        self._script = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._script = tag == "script"
+        if MARK in tag:
+            self.acting.append(tag)
+        for name, value in attrs:
+            acts = name.startswith(_READ_BY_SCRIPTS) or name in (
+                "src",
+                "srcset",
+                "style",
+                "action",
+                "formaction",
+            )
+            if MARK in name or (MARK in (value or "") and acts):
+                self.acting.append(f"{tag} {name}={value}")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._script = False
+
+    def handle_data(self, data: str) -> None:
+        if self._script and MARK in data:
+            self.acting.append(data)
+        self.text.append(data)
+
+
+def assert_harmless(html: str, *, shown: bool = True) -> None:
+    page = _Page(html)
+    assert page.acting == []
+    assert (MARK in "".join(page.text)) == shown
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    rows = Rows.make(tmp_path, name="ws<b x-init='evilmark()'>")
+    rows.in_review(user_hint=HOSTILE.replace("\0", ""), agent_id=f"<i>{MARK}")
+    rows.claimed(user_hint=HOSTILE.replace("\0", ""))
+    rows.pending(user_hint=HOSTILE.replace("\0", ""))
+    for kind in ("settings:changed", "session:changed", "evolution:run_changed", "nobody:knows"):
+        record_event(
+            kind=kind,
+            object_id=HOSTILE.replace("\0", "")[:250],
+            workspace_id=None,
+            payload={"to": HOSTILE, "change": HOSTILE, "phase": HOSTILE},
+            now=clock.now(),
+        )
+    made = Session.objects.create(
+        id="s0123456789abcdef",
+        workspace=rows.workspace,
+        agent_id="writer",
+        agent_name=HOSTILE.replace("\0", ""),
+        title=HOSTILE.replace("\0", "")[:200],
+        access_level="full",
+        created_at=rows.now,
+        last_activity_at=rows.now,
+    )
+    _write_log(made)
+    return made
+
+
+def _write_log(session: Session) -> None:
+    at = "2026-01-31T09:30:00.123Z"
+    call = {
+        "type": "tool_call",
+        "tool": HOSTILE,
+        "arguments": {HOSTILE: HOSTILE},
+        "result": {"text": HOSTILE},
+    }
+    blocks = [{"type": "text", "text": HOSTILE}, {"type": "thinking", "text": HOSTILE}, call]
+    rows = [
+        user_row(row_id="a", at=at, stamp="1", text=HOSTILE, source=HOSTILE),
+        assistant_row(row_id="b", at=at, blocks=blocks, status=HOSTILE),
+        system_row(row_id="c", at=HOSTILE, kind="note", text=HOSTILE),
+    ]
+    folder = log_folder(session)
+    folder.mkdir(parents=True)
+    lines = [{**add(row), "e": 0, "seq": number} for number, row in enumerate(rows, 1)]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / f"{log_leaf(session)}.ui.jsonl").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/",
+        "/admin/dashboard/",
+        "/admin/sessions_app/session/",
+        "/admin/sessions_app/session/s0123456789abcdef/change/",
+        "/admin/workspaces/workspace/",
+        "/admin/core/event/",
+        "/admin/evolution/evolutionrun/",
+    ],
+)
+def test_hostile_text_is_shown_and_does_nothing(session: Session, path: str) -> None:
+    answer = browser("administrator").get(path)
+
+    assert answer.status_code == 200
+    assert_harmless(answer.content.decode())
+
+
+def test_the_workspace_and_its_settings_show_hostile_names_as_text(session: Session) -> None:
+    client = browser("administrator")
+    number = session.workspace_id
+
+    assert_harmless(client.get(f"/admin/workspaces/workspace/{number}/change/").content.decode())
+    assert_harmless(client.get(f"/admin/settings/?workspace={number}").content.decode())
+
+
+def test_what_is_searched_for_comes_back_as_text(session: Session) -> None:
+    client = browser("administrator")
+
+    for path in ("/admin/sessions_app/session/", "/admin/core/event/", "/admin/workspaces/workspace/"):
+        answer = client.get(path, {"q": HOSTILE.replace("\0", "")})
+        assert answer.status_code == 200
+        assert _Page(answer.content.decode()).acting == []
+
+
+def test_a_damaged_and_a_vanished_log_are_told_not_raised(session: Session) -> None:
+    path = "/admin/sessions_app/session/s0123456789abcdef/change/"
+    log = log_folder(session) / f"{log_leaf(session)}.ui.jsonl"
+    before = log.read_bytes()
+    log.write_bytes(b"{not json\n" + before)
+    assert "are damaged" in browser("administrator").get(path).content.decode()
+    assert log.read_bytes() == b"{not json\n" + before
+
+    log.unlink()
+
+    assert "Nothing was said yet." in browser("administrator").get(path).content.decode()
+    assert not log.exists()
