@@ -1,4 +1,7 @@
-"""The web process ticks as well, every 5 s, so that nothing waits for a cluster that isn't there."""
+"""The web process ticks as well, every 5 s, so that nothing waits for a cluster that isn't there.
+
+It also forgets old events, a batch with each tick.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,14 @@ class Ticking:
     def _run(self) -> None:
         from django.db import connection
 
+        from core.db import events
+        from core.db.clock import database_now
         from evolution.ticker import tick
 
         while not self._stop.wait(self._interval_sec):
             try:
                 tick()
+                events.prune(now=database_now())
                 _last_tick[:] = [clock.now()]
             except Exception:
                 logger.exception("A tick failed; the next one comes in %s s.", self._interval_sec)

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from core.frames import MAX_FRAME_BYTES
 from halo_site.ticking import Ticking
 
 
@@ -40,6 +41,8 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
             endpoints=build_endpoint_description_strings(host=host, port=port),
             server_name="halo",
             verbosity=0,
+            websocket_max_frame_size=MAX_FRAME_BYTES,
+            websocket_max_message_size=MAX_FRAME_BYTES,
         ).run()
     finally:
         ticking.stop()

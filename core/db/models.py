@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import models
+from django.db import connection, models
 
+from core.db.push import push_on_commit
 from core.db.text import storable
 from core.processes import ProcessIdentity
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class Event(models.Model):
     """Something a view shows has changed; written in the transaction that changed it.
 
-    ``id`` grows in the order of writing (SQLite AUTOINCREMENT never reuses one).
+    ``id`` grows in the order of writing (SQLite AUTOINCREMENT never reuses one); on PostgreSQL
+    ``transaction_id`` comes before it (``core.db.events`` reads them), on SQLite that is 0.
     """
 
     kind = models.CharField(max_length=64)
@@ -24,9 +26,13 @@ class Event(models.Model):
     workspace_id = models.BigIntegerField(null=True)
     payload = models.JSONField(default=dict)
     created_at = models.DateTimeField()
+    transaction_id = models.BigIntegerField(default=0, editable=False)
 
     class Meta:
-        indexes = [models.Index(fields=["created_at"], name="event_created")]
+        indexes = [
+            models.Index(fields=["created_at"], name="event_created"),
+            models.Index(fields=["transaction_id", "id"], name="event_order"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.id} {self.kind} {self.object_id}"
@@ -72,7 +78,21 @@ def process_values(identity: ProcessIdentity | None) -> dict[str, object]:
 def record_event(
     *, kind: str, object_id: str, workspace_id: int | None, payload: dict[str, object], now: datetime
 ) -> Event:
-    """Insert an event; call it inside the transaction of the change it tells of."""
-    return Event.objects.create(
-        kind=kind, object_id=object_id, workspace_id=workspace_id, payload=storable(payload), created_at=now
+    """Insert an event; call it inside the transaction of the change it tells of. Readers hear of it on commit."""
+    event = Event.objects.create(
+        kind=kind,
+        object_id=object_id,
+        workspace_id=workspace_id,
+        payload=storable(payload),
+        created_at=now,
+        transaction_id=_own_transaction() if connection.vendor == "postgresql" else 0,
     )
+    push_on_commit(event.pk)
+    return event
+
+
+def _own_transaction() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::text::bigint")
+        number: int = cursor.fetchone()[0]
+        return number

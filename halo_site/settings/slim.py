@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from core.paths import halo_home
-from halo_site.env import read_database
+from halo_site.env import read_database, read_redis
 from halo_site.private_file import make_private
 from halo_site.secret_key import read_or_create
 
@@ -52,6 +53,17 @@ USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 LOGGING_CONFIG = None
+
+REDIS_URL = read_redis()
+# Wrappers and commands push as well; without Redis the web process finds their events in the table.
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL]},
+    }
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+}
 
 # The suite turns it off: a test decides itself when wrappers are started.
 EVOLUTION_TICK_ON_COMMIT = True

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 
-from halo_site.env import read_bool, read_names, read_redis
+from halo_site.env import read_bool, read_names
 from halo_site.settings.admin_look import UNFOLD as UNFOLD
 from halo_site.settings.slim import *  # noqa: F403 - a settings module extends another
 from halo_site.settings.slim import INSTALLED_APPS as SLIM_APPS
@@ -112,16 +111,6 @@ TEMPLATES = [
 STATIC_URL = "static/"
 STATICFILES_DIRS = [PROJECT_ROOT / "static"]
 WHITENOISE_USE_FINDERS = True
-
-REDIS_URL = read_redis()
-CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL]},
-    }
-    if REDIS_URL
-    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
-}
 
 # The scheduler only ever calls things that are safe to repeat and to miss (ticker, archive).
 Q_CLUSTER = {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import get_args
+
+from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,3 +26,18 @@ def test_every_module_of_core_outside_its_database_part_is_held_free_of_django()
     }
 
     assert modules - held == set()
+
+
+def test_every_frame_of_the_socket_is_described() -> None:
+    from core import frames
+
+    text = (ROOT / "docs" / "websocket.md").read_text()
+    models = [value for value in vars(frames).values() if isinstance(value, type)]
+    types = {
+        get_args(model.model_fields["type"].annotation)[0]
+        for model in models
+        if issubclass(model, BaseModel) and "type" in model.model_fields
+    }
+
+    assert {"subscribe", "event", "reload", "error"} <= types
+    assert {name for name in types if f'{{"type": "{name}"' not in text} == set()
