@@ -22,6 +22,7 @@ class HaloAdminSite(UnfoldAdminSite):
     """What a person needs to be let in is decided here for all pages; what they may do there, by each."""
 
     login_form = LoginForm
+    index_title = "Dashboard"
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request)
