@@ -211,6 +211,7 @@ def test_killed_between_the_single_moves_of_a_lesser_file_system(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("system", FILE_SYSTEMS)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.name)
 @pytest.mark.parametrize("direction", DIRECTIONS)
