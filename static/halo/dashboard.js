@@ -1,10 +1,12 @@
 // Brings the first page up to date: the server renders its fragment, this puts it in place.
 "use strict";
 (function () {
-  const EVERY_MS = 5000;
+  const EVERY_MS = 5000; // ages and health move without an event
+  const SOON_MS = 300; // events come in bursts; one look serves all of them
   const board = document.getElementById("dashboard");
   const late = document.getElementById("dashboard-late");
   let asking = false;
+  let soon = null;
 
   async function refresh() {
     if (asking || document.hidden) return;
@@ -39,6 +41,15 @@
     }
   }
 
+  function onEvent() {
+    if (soon !== null) return;
+    soon = setTimeout(function () {
+      soon = null;
+      refresh();
+    }, SOON_MS);
+  }
+
+  for (const topic of ["evolution", "session", "settings"]) window.halo.live.on(topic, onEvent);
   setInterval(refresh, EVERY_MS);
   document.addEventListener("visibilitychange", refresh);
 })();
