@@ -10,6 +10,7 @@ COMMANDS = {
     "session": "list, show and import conversations",
     "workspace": "add, list, check and move workspaces",
     "settings": "read, change and check settings",
+    "token": "make, list and revoke tokens of the REST API",
     "doctor": "what is missing or wrong here, with the line that mends it",
 }
 

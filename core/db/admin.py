@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from core.db.models import Event
+from core import clock
+from core.db import api_tokens
+from core.db.models import ApiToken, Event
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
@@ -44,3 +47,33 @@ class EventAdmin(ReadOnlyAdmin):
     list_filter = ("kind",)
     search_fields = ("object_id",)
     ordering = ("-id",)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """Made by ``halo token create``; here they are seen, without their digests, and revoked."""
+
+    list_display = ("id", "name", "user", "scopes", "created_at", "expires_at", "revoked_at")
+    list_select_related = ("user",)
+    search_fields = ("name", "user__username")
+    ordering = ("-id",)
+    exclude = ("digest",)
+    actions = ("revoke",)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("core.view_apitoken") or self.has_revoke_permission(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("core.change_apitoken")
+
+    @admin.action(description="Revoke: they open nothing from now on", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        revoked = 0
+        for token in queryset:
+            if api_tokens.revoke(token.pk, now=clock.now()):
+                revoked += 1
+                self.log_change(request, token, "Revoked.")
+        self.message_user(request, f"{revoked} revoked.")

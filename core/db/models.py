@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.db import connection, models
 
 from core.db.push import push_on_commit
@@ -36,6 +37,27 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.id} {self.kind} {self.object_id}"
+
+
+class ApiToken(models.Model):
+    """A bearer token of the REST API: what its user may, narrowed to its scopes.
+
+    Only the digest of the secret is kept (``core.db.api_tokens``); the secret is shown once, when it is made.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "API token"
+
+    def __str__(self) -> str:
+        return f"token {self.pk} ({self.name})"
 
 
 class ProcessFields(models.Model):

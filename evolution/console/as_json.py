@@ -53,7 +53,7 @@ def apply_row(apply: EvolutionApply) -> dict[str, Any]:
         "progress": apply.progress,
         "attempt": apply.attempts,
         "workspace": apply.workspace.path,
-        "runs": [f"run-{pk}" for pk in apply.source_runs.order_by("pk").values_list("pk", flat=True)],
+        "runs": [f"run-{pk}" for pk in sorted(run.pk for run in apply.source_runs.all())],
         "approvedBy": apply.approved_by.get_username() if apply.approved_by else "auto",
         "reviewerHint": apply.reviewer_hint,
         "failureReason": apply.failure_reason,

@@ -34,6 +34,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "halo_site.api_middleware.ApiMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 
@@ -45,7 +46,7 @@ ALLOWED_HOSTS = read_names("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "
 HALO_TLS = read_bool("HALO_TLS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HALO_TLS else None
 SECURE_SSL_REDIRECT = HALO_TLS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = 30 * 24 * 3600 if HALO_TLS else 0
 SESSION_COOKIE_SECURE = HALO_TLS
 CSRF_COOKIE_SECURE = HALO_TLS

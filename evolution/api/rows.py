@@ -1,0 +1,57 @@
+"""Rows by the whole id, with or without its prefix: shortened ids are for people."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch, QuerySet
+
+from core.db.rest import pages
+from core.ids import is_row_id
+from evolution.errors import Refused
+from evolution.models import EvolutionApply, EvolutionRun
+
+
+def runs() -> QuerySet[EvolutionRun]:
+    """With what a row of the list shows."""
+    return EvolutionRun.objects.select_related("workspace", "current_apply", "decided_by")
+
+
+def applies() -> QuerySet[EvolutionApply]:
+    """With what a row of the list shows."""
+    sources = Prefetch("source_runs", queryset=EvolutionRun.objects.only("pk"))
+    return EvolutionApply.objects.select_related(
+        "workspace", "approved_by", "rolled_back_by"
+    ).prefetch_related(sources)
+
+
+def find_run(text: str) -> EvolutionRun:
+    """Raises Refused ``not_found``."""
+    run = runs().filter(pk=_id(text, "run-")).first()
+    if run is None:
+        raise Refused("not_found", "There is no such run; it may have been deleted.")
+    return run
+
+
+def find_apply(text: str) -> EvolutionApply:
+    """Raises Refused ``not_found``."""
+    apply = applies().filter(pk=apply_id(text)).first()
+    if apply is None:
+        raise Refused("not_found", "There is no such apply; it may have been deleted.")
+    return apply
+
+
+def apply_id(text: str) -> str:
+    """The bare id; empty for what can't be one."""
+    return _id(text, "apply-")
+
+
+def place(cursor: str) -> str:
+    """The id at which a cursor of runs or applies stands. Raises ApiError ``bad_cursor``."""
+    row_id = pages.decode(cursor, parts=1)[0]
+    if not is_row_id(row_id):
+        raise pages.bad_cursor()
+    return row_id
+
+
+def _id(text: str, prefix: str) -> str:
+    word = text.removeprefix(prefix)
+    return word if is_row_id(word) else ""

@@ -1,0 +1,172 @@
+"""Runs: list, page, and the decisions on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query, Router, Status
+
+from core.db.clock import database_now
+from core.db.rest import pages
+from core.db.rest.auth import caller_of, guard
+from core.db.rest.errors import responses
+from core.ids import is_session_id
+from core.paths import halo_home
+from evolution import approve as approving
+from evolution.api import rows
+from evolution.api import schemas as shape
+from evolution.cancel import cancel_run
+from evolution.claim import RunSeen
+from evolution.console import as_json
+from evolution.delete import delete, plan_delete
+from evolution.enqueue import enqueue
+from evolution.models import EvolutionRun
+from evolution.reject import reject
+from evolution.retry import retry
+from evolution.run_view import view_run
+from sessions_app.errors import SessionRefused
+from sessions_app.models import Session
+
+router = Router()
+VIEW = guard("view", "workspaces.view")
+REVIEW = guard("review", "workspaces.review")
+ASK = guard("use_full_access", "workspaces.use_full_access")
+MAX_NUMBER = 2**63 - 1
+
+
+@router.get("/runs", response=responses(ok=shape.RunListPage), summary="Runs, newest first", **VIEW)
+def list_runs(
+    request: HttpRequest,
+    status: EvolutionRun.Status | None = None,
+    workspace: int | None = Query(None, ge=1, le=MAX_NUMBER),
+    cursor: str = Query(""),
+    limit: int = Query(pages.DEFAULT_LIMIT, ge=1, le=pages.MAX_LIMIT),
+) -> Any:
+    found = rows.runs()
+    if status is not None:
+        found = found.filter(status=status.value)
+    if workspace is not None:
+        found = found.filter(workspace_id=workspace)
+    if cursor:
+        found = found.filter(pk__lt=rows.place(cursor))
+    return pages.page(
+        list(found.order_by("-pk")[: limit + 1]),
+        limit=limit,
+        show=as_json.run_row,
+        key=lambda row: [row.pk],
+    )
+
+
+@router.post(
+    "/runs",
+    response={**responses(ok=shape.RunOut, status=201), 200: shape.RunOut},
+    summary="Ask for a run on a session; 200 when the same request waits already",
+    **ASK,
+)
+def ask_for_run(request: HttpRequest, body: shape.EnqueueIn) -> Any:
+    session = Session.objects.select_related("workspace").filter(pk=_session_id(body.session)).first()
+    if session is None:
+        raise SessionRefused("There is no such session.", "not_found")
+    outcome = enqueue(
+        session=session,
+        hint=body.hint,
+        requested_by=caller_of(request).user,
+        trigger=EvolutionRun.Trigger.API,
+        now=database_now(),
+    )
+    return Status(201 if outcome.created else 200, as_json.run_row(rows.find_run(outcome.run_id)))
+
+
+@router.get(
+    "/runs/{run_id}",
+    response=responses(ok=shape.RunPageOut),
+    summary="A run with all a decision needs",
+    **VIEW,
+)
+def show_run(request: HttpRequest, run_id: str) -> Any:
+    return as_json.run_page(view_run(rows.find_run(run_id), home=halo_home()))
+
+
+@router.post(
+    "/approve",
+    response=responses(ok=shape.ApplyOut),
+    summary="Approve several runs of one workspace into one apply",
+    **REVIEW,
+)
+def approve_several(request: HttpRequest, body: shape.ApproveSeveralIn) -> Any:
+    chosen = [(rows.find_run(item.id), item) for item in body.runs]
+    return _approved(request, [_seen(run, item) for run, item in chosen], body.hint)
+
+
+@router.post(
+    "/runs/{run_id}/approve",
+    response=responses(ok=shape.ApplyOut),
+    summary="Approve a run; the new apply",
+    **REVIEW,
+)
+def approve_run(request: HttpRequest, run_id: str, body: shape.ApproveIn) -> Any:
+    return _approved(request, [_seen(rows.find_run(run_id), body)], body.hint)
+
+
+@router.post(
+    "/runs/{run_id}/reject", response=responses(ok=shape.RunOut), summary="Turn a draft down", **REVIEW
+)
+def reject_run(request: HttpRequest, run_id: str, body: shape.RejectIn) -> Any:
+    run = rows.find_run(run_id)
+    reject(run=_seen(run, body), user=caller_of(request).user, reason=body.reason, now=database_now())
+    return as_json.run_row(rows.find_run(run.pk))
+
+
+@router.post(
+    "/runs/{run_id}/retry", response=responses(ok=shape.RunOut), summary="Start a run over", **REVIEW
+)
+def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
+    run = rows.find_run(run_id)
+    retry(
+        run_id=run.pk,
+        attempt=body.attempt,
+        hint=body.hint,
+        user=caller_of(request).user,
+        now=database_now(),
+    )
+    return as_json.run_row(rows.find_run(run.pk))
+
+
+@router.post(
+    "/runs/{run_id}/cancel",
+    response=responses(ok=shape.RunOut),
+    summary="Stop a pending or running run",
+    **REVIEW,
+)
+def stop_run(request: HttpRequest, run_id: str) -> Any:
+    run = rows.find_run(run_id)
+    cancel_run(run_id=run.pk, user=caller_of(request).user, now=database_now())
+    return as_json.run_row(rows.find_run(run.pk))
+
+
+@router.delete(
+    "/runs/{run_id}",
+    response=responses(ok=shape.DeletedOut),
+    summary="Remove a run and what is only its own, for good",
+    **REVIEW,
+)
+def delete_run(request: HttpRequest, run_id: str) -> Any:
+    plan = plan_delete(rows.find_run(run_id).pk)
+    delete(plan=plan, user=caller_of(request).user, now=database_now())
+    return {"deleted": [*plan.names, *map(str, plan.paths)]}
+
+
+def _approved(request: HttpRequest, seen: list[RunSeen], hint: str) -> dict[str, Any]:
+    apply = approving.approve(runs=seen, user=caller_of(request).user, hint=hint, now=database_now())
+    return as_json.apply_row(rows.find_apply(apply.pk))
+
+
+def _seen(run: EvolutionRun, body: shape.SeenIn) -> RunSeen:
+    """As the caller was shown it; without ``apply``, with the ended apply the run has now."""
+    apply_id = approving.seen_now(run).apply_id if body.apply is None else rows.apply_id(body.apply)
+    return RunSeen(run.pk, body.attempt, apply_id)
+
+
+def _session_id(text: str) -> str:
+    return text if is_session_id(text) else ""
