@@ -61,10 +61,12 @@ class SocketClient:
         self._writer.close()
 
     def _send(self, frame: dict[str, Any]) -> None:
-        data = json.dumps(frame).encode()
+        self._write(0x81, json.dumps(frame).encode())
+
+    def _write(self, kind: int, data: bytes) -> None:
         mask = os.urandom(4)
         masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
-        self._writer.write(struct.pack("!BB", 0x81, 0x80 | len(data)) + mask + masked)
+        self._writer.write(struct.pack("!BB", kind, 0x80 | len(data)) + mask + masked)
 
     async def _frame(self) -> dict[str, Any]:
         """The next text frame; a server masks nothing and what we read is never fragmented."""
@@ -76,5 +78,7 @@ class SocketClient:
             if kind == 0x81:
                 value: dict[str, Any] = json.loads(data)
                 return value
+            if kind == 0x89:
+                self._write(0x8A, data)  # who doesn't answer a ping is taken for gone
             if kind == 0x88:
                 raise ConnectionError(f"The server closed the socket: {data!r}")
