@@ -12,6 +12,7 @@ from core.db.rest import pages
 from core.db.rest.auth import caller_of, guard
 from core.db.rest.errors import responses
 from evolution import request_rollback as rolling_back
+from evolution.admin.log import note
 from evolution.api import rows
 from evolution.api import schemas as shape
 from evolution.cancel import cancel_apply
@@ -63,6 +64,7 @@ def show_apply(request: HttpRequest, apply_id: str) -> Any:
 def stop_apply(request: HttpRequest, apply_id: str) -> Any:
     apply = rows.find_apply(apply_id)
     cancel_apply(apply_id=apply.pk, user=caller_of(request).user, now=database_now())
+    _note(request, apply, "Cancelled over REST.")
     return as_json.apply_row(rows.find_apply(apply.pk))
 
 
@@ -75,6 +77,7 @@ def stop_apply(request: HttpRequest, apply_id: str) -> Any:
 def send_on(request: HttpRequest, apply_id: str) -> Any:
     apply = rows.find_apply(apply_id)
     try_again(apply_id=apply.pk, user=caller_of(request).user, now=database_now())
+    _note(request, apply, "Sent on over REST.")
     return as_json.apply_row(rows.find_apply(apply.pk))
 
 
@@ -110,4 +113,9 @@ def roll_back(request: HttpRequest, apply_id: str, body: shape.RollbackIn) -> An
         seen=body.seen,
         now=database_now(),
     )
+    _note(request, apply, f"Rollback asked for over REST{', forced' if body.force else ''}.")
     return Status(202, as_json.apply_row(rows.find_apply(apply.pk)))
+
+
+def _note(request: HttpRequest, apply: EvolutionApply, text: str) -> None:
+    note(user=caller_of(request).user, model=EvolutionApply, row_id=apply.pk, text=text)

@@ -14,6 +14,7 @@ from core.db.rest.errors import responses
 from core.ids import is_session_id
 from core.paths import halo_home
 from evolution import approve as approving
+from evolution.admin.log import note, note_deleted
 from evolution.api import rows
 from evolution.api import schemas as shape
 from evolution.cancel import cancel_run
@@ -115,6 +116,7 @@ def approve_run(request: HttpRequest, run_id: str, body: shape.ApproveIn) -> Any
 def reject_run(request: HttpRequest, run_id: str, body: shape.RejectIn) -> Any:
     run = rows.find_run(run_id)
     reject(run=_seen(run, body), user=caller_of(request).user, reason=body.reason, now=database_now())
+    _note(request, run, f"Rejected over REST: {body.reason.strip()}")
     return as_json.run_row(rows.find_run(run.pk))
 
 
@@ -130,6 +132,7 @@ def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
         user=caller_of(request).user,
         now=database_now(),
     )
+    _note(request, run, "Started over, over REST.")
     return as_json.run_row(rows.find_run(run.pk))
 
 
@@ -142,6 +145,7 @@ def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
 def stop_run(request: HttpRequest, run_id: str) -> Any:
     run = rows.find_run(run_id)
     cancel_run(run_id=run.pk, user=caller_of(request).user, now=database_now())
+    _note(request, run, "Cancelled over REST.")
     return as_json.run_row(rows.find_run(run.pk))
 
 
@@ -154,11 +158,17 @@ def stop_run(request: HttpRequest, run_id: str) -> Any:
 def delete_run(request: HttpRequest, run_id: str) -> Any:
     plan = plan_delete(rows.find_run(run_id).pk)
     delete(plan=plan, user=caller_of(request).user, now=database_now())
-    return {"deleted": [*plan.names, *map(str, plan.paths)]}
+    gone = [*plan.names, *map(str, plan.paths)]
+    note_deleted(
+        user=caller_of(request).user, row_id=plan.run_id, text=f"Deleted over REST: {', '.join(gone)}"
+    )
+    return {"deleted": gone}
 
 
 def _approved(request: HttpRequest, seen: list[RunSeen], hint: str) -> dict[str, Any]:
     apply = approving.approve(runs=seen, user=caller_of(request).user, hint=hint, now=database_now())
+    for run in apply.source_runs.all():
+        _note(request, run, f"Approved over REST into {apply}.")
     return as_json.apply_row(rows.find_apply(apply.pk))
 
 
@@ -170,3 +180,7 @@ def _seen(run: EvolutionRun, body: shape.SeenIn) -> RunSeen:
 
 def _session_id(text: str) -> str:
     return text if is_session_id(text) else ""
+
+
+def _note(request: HttpRequest, run: EvolutionRun, text: str) -> None:
+    note(user=caller_of(request).user, model=EvolutionRun, row_id=run.pk, text=text)

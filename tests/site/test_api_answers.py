@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from core.db.rest import pages
@@ -85,6 +86,12 @@ def test_rejecting_retrying_and_cancelling_tell_the_run_as_it_is_then(world: Wor
         "rejected",
         "pending",
         "cancelled",
+    ]
+    notes = LogEntry.objects.filter(user__username="operator", object_id=run).order_by("pk")
+    assert [entry.change_message for entry in notes] == [
+        "Rejected over REST: too long",
+        "Started over, over REST.",
+        "Cancelled over REST.",
     ]
     assert (rejected.json()["decidedBy"], rejected.json()["decisionReason"]) == ("operator", "too long")
     assert retried.json()["hint"] == "shorter"
