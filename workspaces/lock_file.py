@@ -122,11 +122,13 @@ def holder(paths: EvolutionPaths) -> LockOwner | None:
         return None
 
 
-def disown(paths: EvolutionPaths) -> None:
-    """Forget a holder on another host; for ``halo workspace move --host``, a person's decision."""
+def disown(paths: EvolutionPaths) -> bool:
+    """Forget a holder on another host, and whether there was one; a person's decision to move here."""
     named = holder(paths)
-    if named is not None and not named.process.is_local:
-        os.truncate(paths.lock_file, 0)
+    if named is None or named.process.is_local:
+        return False
+    os.truncate(paths.lock_file, 0)
+    return True
 
 
 def _acquire(

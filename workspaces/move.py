@@ -7,7 +7,9 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 
 from core.paths import HaloHome, WorkspacePaths
+from core.processes import host_name
 from workspaces.errors import WorkspaceRefused
+from workspaces.lock_file import disown
 from workspaces.models import Workspace
 from workspaces.register import refuse_overlap, usable_folder
 
@@ -15,9 +17,10 @@ from workspaces.register import refuse_overlap, usable_folder
 def move(
     workspace: Workspace, *, home: HaloHome, new_path: Path | None = None, host: str | None = None
 ) -> Workspace:
-    """Point the row at ``new_path``, at ``host``, or both; files are not touched. Returns the row as it is now.
+    """Point the row at ``new_path``, at ``host``, or both. Returns the row as it is now.
 
-    The update is conditional on what the caller saw. Raises WorkspaceRefused; then nothing has changed.
+    No file is touched but the publish lock: whoever moves a workspace to this host says that the one named in
+    it is gone. The update is conditional on what the caller saw. Raises WorkspaceRefused; then nothing has changed.
     """
     values: dict[str, str] = {}
     if new_path is not None:
@@ -25,7 +28,10 @@ def move(
     if host is not None:
         values["host"] = host
     values = {name: value for name, value in values.items() if value != getattr(workspace, name)}
+    to_here = host == host_name()
     if not values:
+        if to_here and disown(workspace.paths.evolution):
+            return workspace
         raise WorkspaceRefused("nothing_to_do", f"The workspace {workspace.path} is there already.")
     try:
         with transaction.atomic():
@@ -36,7 +42,10 @@ def move(
                 raise WorkspaceRefused("changed", "The workspace was changed meanwhile; look again.")
     except IntegrityError as error:
         raise WorkspaceRefused("taken", f"{values['path']} is a workspace already.") from error
-    return Workspace.objects.get(pk=workspace.pk)
+    moved = Workspace.objects.get(pk=workspace.pk)
+    if to_here:
+        disown(moved.paths.evolution)
+    return moved
 
 
 def _checked_target(workspace: Workspace, new_path: Path, *, home: HaloHome) -> str:

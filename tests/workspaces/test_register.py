@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from core.paths import HaloHome
+from core.processes import ProcessIdentity, host_name
 from workspaces.errors import WorkspaceRefused
+from workspaces.lock_file import LockHeld, LockOwner, exclusive, holder
 from workspaces.models import Workspace
 from workspaces.move import move
 from workspaces.register import register
@@ -131,3 +134,32 @@ def test_finding_by_number_path_and_from_inside(tmp_path: Path, home: HaloHome) 
             find(text)
         assert caught.value.code == "unknown_workspace"
         assert ("halo workspace list" in str(caught.value)) == text.isdigit()
+
+
+@pytest.mark.parametrize("row_host", ["gone", host_name()], ids=["row of that host", "row already here"])
+def test_moving_a_workspace_here_forgets_the_lock_of_the_host_it_comes_from(
+    tmp_path: Path, home: HaloHome, row_host: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    workspace = add(tmp_path / "a", home)
+    Workspace.objects.filter(pk=workspace.pk).update(host=row_host)
+    workspace.refresh_from_db()
+    paths = workspace.paths.evolution
+    theirs = LockOwner("apply", "x", 1, ProcessIdentity("gone", "boot", 7, 1))
+    ours = LockOwner("apply", "y", 1, ProcessIdentity.current())
+    paths.root.mkdir(parents=True, exist_ok=True)
+    paths.lock_file.write_text(json.dumps(theirs.to_json()))
+    with (
+        pytest.raises(LockHeld, match="move the workspace here"),
+        exclusive(paths, owner=ours, may_end_holder=lambda _: False, wait_sec=0.1),
+    ):
+        pytest.fail("another host's lock was taken")
+
+    if row_host == "gone":
+        move(workspace, home=home, host="a third")
+        assert holder(paths) == theirs
+        workspace.refresh_from_db()
+    move(workspace, home=home, host=host_name())
+
+    with exclusive(paths, owner=ours, may_end_holder=lambda _: False, wait_sec=0.1):
+        assert holder(paths) == ours
