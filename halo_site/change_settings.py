@@ -13,15 +13,14 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
-from core.db.models import record_event
 from core.paths import HaloHome
 from core.settings_file import is_protected
 from core.settings_save import UNSET, Refusal, SettingsRefusedError, save
 from core.settings_schema import SCHEMA
+from halo_site.settings_event import announce
 from workspaces.models import Workspace
 
 PERMISSION = "workspaces.change_settings"
-EVENT_KIND = "settings:changed"
 _PLACEHOLDER = re.compile(r"<<([A-Za-z_][A-Za-z0-9_]*)>>")
 
 
@@ -58,13 +57,7 @@ def _leak(key: str, value: Any) -> Refusal | None:
 
 def _tell(key: str, *, user: User, unset: bool, workspace: Workspace | None, now: datetime) -> None:
     """Values stay out of both: they may be secrets, and the log of a form is read by more people."""
-    record_event(
-        kind=EVENT_KIND,
-        object_id=key,
-        workspace_id=workspace.pk if workspace is not None else None,
-        payload={"by": user.pk, "unset": unset},
-        now=now,
-    )
+    announce(key, by=user.pk, unset=unset, workspace=workspace, now=now)
     place = f" for {workspace.path}" if workspace is not None else ""
     LogEntry.objects.create(
         user_id=user.pk,

@@ -34,12 +34,16 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     """Django's command line, with the mistakes every newcomer makes told in one line. Returns exit code."""
     from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import CommandError
     from django.db import OperationalError, ProgrammingError
 
     from halo_site.command_line import CommandLine
 
     try:
         CommandLine(arguments).execute()
+    except CommandError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.returncode
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{error}\n")
         return 2

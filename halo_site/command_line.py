@@ -19,6 +19,12 @@ _DJANGOS_OWN = {
 
 
 class CommandLine(ManagementUtility):
+    def __init__(self, argv: list[str]) -> None:
+        super().__init__(argv)
+        if len(argv) > 1 and argv[1] in COMMANDS:
+            # Refusals come up to whoever called, who shows them in their own words; Django would name the class.
+            self.argv = [*argv[:2], "--traceback", *argv[2:]]
+
     def fetch_command(self, subcommand: str) -> BaseCommand:
         """An unknown one is a usage error; Halo's own show their own options and version, not Django's."""
         try:

@@ -169,3 +169,13 @@ def test_a_database_that_can_not_be_opened_is_told_in_one_line(tmp_path: Path) -
     assert (done.returncode, done.stdout) == (1, "")
     assert "unable to open database file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_refusal_is_told_in_its_own_words_alone(tmp_path: Path) -> None:
+    done = _halo("settings", "set", "general.evolution.level", "L9", home=tmp_path)
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "general.evolution.level: 'L9' (text) can't be saved; wanted one of L0, L1, L2, L3.\n"
+    )
+    assert not (tmp_path / "secrets" / "settings.yaml").exists()

@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents.sandbox import why_unavailable
+from core.db.models import Event
 from core.paths import HaloHome
 from core.settings_file import Settings
 from halo_site import doctor
@@ -205,3 +206,13 @@ def test_a_sandbox_that_fails_is_told_with_its_reason(
 def test_a_home_that_is_not_there_is_named(tmp_path: Path) -> None:
     [finding] = [finding for finding in doctor.examine(HaloHome(tmp_path / "none")) if finding.name == "home"]
     assert (finding.state, "halo up" in finding.mend) == ("fault", True)
+
+
+def test_a_changed_setting_is_told_to_open_pages_without_its_value(machine: HaloHome) -> None:
+    run("settings", "set", "general.evolution.level", "L2")
+    run("settings", "set", "general.evolution.level", "L2")  # no change, nothing to tell
+    event = Event.objects.get(kind="settings:changed")
+    assert (event.object_id, event.payload) == ("general.evolution.level", {"by": None, "unset": False})
+    with pytest.raises(CommandError):
+        run("settings", "set", "general.evolution.level", "L9")
+    assert Event.objects.filter(kind="settings:changed").count() == 1

@@ -18,6 +18,8 @@ class Command(BaseCommand):
         "apply-..., shortened as long as they are unique. Deciding needs --as USER with the permission."
     )
 
+    requires_system_checks: list[str] = []
+
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         for name, verb in VERBS.items():

@@ -7,14 +7,18 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
+from core import clock
 from core.arguments import intermix
 from core.paths import WorkspacePaths, halo_home
 from core.settings_file import Settings, scalar
 from core.settings_save import UNSET, SettingsRefusedError, save
 from core.settings_schema import SCHEMA, Setting, UnknownSettingError, setting_of
 from core.texts import for_terminal, json_text
+from halo_site.settings_event import announce
 from workspaces.errors import WorkspaceRefused
+from workspaces.models import Workspace
 from workspaces.selectors import find
 
 
@@ -42,13 +46,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            workspace = find(options["workspace"]).paths if options["workspace"] else None
+            workspace = find(options["workspace"]) if options["workspace"] else None
             getattr(self, f"_{options['verb']}")(options, workspace)
         except (WorkspaceRefused, UnknownSettingError, SettingsRefusedError, OSError) as error:
             raise CommandError(for_terminal(str(error))) from error
 
-    def _get(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
-        settings = Settings.load(halo_home(), workspace)
+    def _get(self, options: dict[str, Any], workspace: Workspace | None) -> None:
+        settings = Settings.load(halo_home(), _paths(workspace))
         if options["key"] is None:
             values = {key: {"value": settings.public(key), "source": settings.source(key)} for key in SCHEMA}
             lines = [
@@ -60,7 +64,7 @@ class Command(BaseCommand):
         entry = {"key": options["key"], "value": value, "source": source}
         self.stdout.write(json_text(entry) if options["json"] else _spelled(value))
 
-    def _set(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
+    def _set(self, options: dict[str, Any], workspace: Workspace | None) -> None:
         key = options["key"]
         setting = setting_of(key)
         if options["unset"]:
@@ -69,16 +73,25 @@ class Command(BaseCommand):
             value: Any = UNSET
         else:
             value = _value(setting, _asked(setting, options["value"]))
-        changed = bool(save(halo_home(), {key: value}, workspace=workspace))
-        settings = Settings.load(halo_home(), workspace)
+        changed = bool(save(halo_home(), {key: value}, workspace=_paths(workspace)))
+        if changed:
+            self._announce(key, unset=value is UNSET, workspace=workspace)
+        settings = Settings.load(halo_home(), _paths(workspace))
         if options["json"]:
             self.stdout.write(json_text({"key": key, "value": settings.public(key), "changed": changed}))
             return
         note = " It takes effect at the next start." if setting.restart and changed else ""
         self.stdout.write(f"{key} is {_spelled(settings.public(key))} now.{note}")
 
-    def _check(self, options: dict[str, Any], workspace: WorkspacePaths | None) -> None:
-        faults = Settings.load(halo_home(), workspace).faults
+    def _announce(self, key: str, *, unset: bool, workspace: Workspace | None) -> None:
+        try:
+            announce(key, by=None, unset=unset, workspace=workspace, now=clock.now())
+        except DatabaseError as error:
+            # The setting is written; without a database (or before its first migration) no page is open.
+            self.stderr.write(f"Open pages don't hear of it: {for_terminal(str(error))}")
+
+    def _check(self, options: dict[str, Any], workspace: Workspace | None) -> None:
+        faults = Settings.load(halo_home(), _paths(workspace)).faults
         if options["json"]:
             self.stdout.write(json_text([fault.to_json() for fault in faults]))
         else:
@@ -86,6 +99,10 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(lines) or "Nothing is wrong.")
         if any(fault.severity == "fault" for fault in faults):
             raise CommandError("Something isn't in force; see above.")
+
+
+def _paths(workspace: Workspace | None) -> WorkspacePaths | None:
+    return workspace.paths if workspace is not None else None
 
 
 def _asked(setting: Setting, given: str | None) -> str:
