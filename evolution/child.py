@@ -20,6 +20,7 @@ from core.paths import UnsafePathError
 from evolution.environment import Keys
 from evolution.phases.context import ChildSpec
 from evolution.wire import Answer
+from sessions_app import tool_bundles
 from sessions_app.logs import SessionLog, TurnRecorder
 from sessions_app.logs import records as make
 from workspaces.agent_yaml import AgentConfig, ModelConfig
@@ -95,6 +96,7 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         _show(event)
 
     agent = composed.agent
+    tools = agent.tools if spec.tools is None else spec.tools
     turn = Turn(
         agent_id=agent.id,
         session_id=spec.session_folder.name,
@@ -102,7 +104,8 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         history=history,
         model=spec.model
         or resolve_model(answering_agent(spec, composed), keys.settings, environment=keys.environment),
-        tools=agent.tools if spec.tools is None else spec.tools,
+        tools=tools,
+        extra_tools=tool_bundles.tools_in_evaluation(names=tools, access=spec.access),
         access=spec.access,
         view=spec.view,
         emit=emit,

@@ -21,7 +21,7 @@ from agents.events import AgentEvent, Complete, TurnError, Usage
 from agents.turn import Turn, TurnOutcome
 from core import clock
 from core.paths import HaloHome
-from sessions_app import lease, model_library, queue
+from sessions_app import lease, model_library, queue, tool_bundles
 from sessions_app.errors import SessionUnreadable
 from sessions_app.logs import LeaseLostError, TurnRecorder
 from sessions_app.open_session import (
@@ -34,6 +34,7 @@ from sessions_app.open_session import (
     take_batch,
 )
 from sessions_app.prepare import CannotStart, Ingredients, prepare
+from sessions_app.turn_host import TurnHost
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +160,7 @@ class Engine:
             meter.take(event)
             watch(event)
 
+        host = TurnHost(opened.row.pk, ingredients.access, ingredients.team, self._in_pool)
         turn = Turn(
             agent_id=opened.row.agent_id,
             session_id=opened.row.pk,
@@ -172,6 +174,7 @@ class Engine:
             limits=ingredients.limits,
             secret_env=ingredients.secret_env,
             wants_interrupt=lambda: running.interrupted,
+            extra_tools=tool_bundles.tools_for(host, names=ingredients.tools),
         )
         try:
             outcome = await run_turn(turn, abort=running.abort)

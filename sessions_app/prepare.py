@@ -25,6 +25,7 @@ class Ingredients:
     system_prompt: str
     model: ModelChoice
     tools: tuple[str, ...]
+    team: tuple[str, ...]
     access: AccessLevel
     view: View
     limits: Limits
@@ -68,6 +69,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         system_prompt=composed.system_prompt,
         model=model,
         tools=composed.agent.tools,
+        team=composed.agent.team,
         access=_level(session),
         view=view_of(_level(session), paths, home, settings, working_dir),
         limits=limits_of(settings),

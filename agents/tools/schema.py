@@ -56,9 +56,8 @@ class ToolSchema:
         from pydantic import ConfigDict, Field, create_model
 
         fields: dict[str, Any] = {}
-        for name, parameter in inspect.signature(self.function, eval_str=True).parameters.items():
-            if name == "context":
-                continue
+        parameters = list(inspect.signature(self.function, eval_str=True).parameters.items())
+        for name, parameter in parameters[1 if self.takes_context else 0 :]:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[name] = (parameter.annotation, Field(default, description=self.documentation[1].get(name)))
         made: type[BaseModel] = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
