@@ -48,11 +48,15 @@ class SessionPage(Schema):
 
 
 class LogOut(Schema):
-    """``records`` as they stand in the log (docs/sessions.md); ``last`` is the next call's ``after``."""
+    """``records`` as they stand in the log (docs/sessions.md); ``last`` is the next call's ``after``.
+
+    ``reload``: the log was written anew since; forget what came before, these are its first records.
+    """
 
     records: list[Any]
     last: int
     more: bool
+    reload: bool
 
 
 @router.get(
@@ -97,7 +101,7 @@ def read_log(
     limit: int = Query(MAX_RECORDS, ge=1, le=MAX_RECORDS),
 ) -> Any:
     found = records_after(ui_log(_find(session_id)), after=after, limit=limit)
-    return {"records": found.records, "last": found.last, "more": found.more}
+    return {"records": found.records, "last": found.last, "more": found.more, "reload": found.reload}
 
 
 def _find(session_id: str) -> Session:

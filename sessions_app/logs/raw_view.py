@@ -14,7 +14,8 @@ class RawView:
     """``rows[i]``: the ui rows that show ``messages[i]``. ``gaps``: positions before which messages are lost.
 
     ``late``: records of a writer whose lease had been succeeded; they are named, never folded.
-    ``orphans``: records that no longer have a place because the one they belong to is damaged.
+    ``orphans``: records that no longer have a place because the one they belong to is damaged. ``next_n``: the
+    number that the log's next message must have at least; more than there are messages after a gap.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -24,6 +25,7 @@ class RawView:
     orphans: list[Record] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     epoch: int = 0
+    next_n: int = 0
 
 
 def read_raw(path: Path) -> list[Message]:
@@ -56,6 +58,7 @@ def fold_raw(source: Scan) -> RawView:
         expected = _fold_record(view, record, places, expected)
     if len(source.records) in damaged_before:
         _mark_gap(view)
+    view.next_n = expected
     return view
 
 
@@ -63,8 +66,6 @@ def _fold_record(view: RawView, record: Record, places: dict[int, int], expected
     kind, n = record["t"], record.get("n")
     if kind == "gap":
         _mark_gap(view)
-    elif kind == "noted":
-        view.late.clear()
     elif kind == "msg" and isinstance(n, int) and n >= expected and _is_message(record.get("m")):
         if n > expected:
             _mark_gap(view)

@@ -65,6 +65,20 @@ def drop(row_id: str) -> Record:
     return {"t": "drop", "id": row_id}
 
 
+def head(*, archived: int = 0, moved: Sequence[str] = (), stamps: Sequence[str] = ()) -> Record:
+    """The first record of a ui log that was written anew.
+
+    ``archived``: how many segments hold earlier rows. ``moved``: ids of rows in them that messages of the raw
+    log still name. ``stamps``: of the newest user rows in them.
+    """
+    record: Record = {"t": "head", "archived": archived}
+    if moved:
+        record["moved"] = list(moved)
+    if stamps:
+        record["stamps"] = list(stamps)
+    return record
+
+
 def message(content: Message, rows: Sequence[str] = ()) -> Record:
     """``rows``: the ids of the ui rows that show this message."""
     record: Record = {"t": "msg", "m": content}

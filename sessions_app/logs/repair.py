@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core import atomic
@@ -13,6 +14,7 @@ from sessions_app.logs import records as make
 from sessions_app.logs.lines import Damage, Scan
 from sessions_app.logs.raw_view import RawView
 from sessions_app.logs.records import Record
+from sessions_app.logs.shapes import MAX_STEP
 from sessions_app.logs.ui_view import UiView, damage_row
 
 
@@ -43,18 +45,62 @@ def keep_aside(
     atomic.fsync_folder(path.parent)
 
 
-def repaired_ui(source: Scan, view: UiView) -> bytes:
-    """The ui log without damage and orphans; a ``gap`` record stands where damage was."""
+@dataclass(frozen=True, slots=True)
+class WholeLog:
+    """A ui log to be put in place of the old one; ``seq`` is its last number."""
+
+    data: bytes
+    seq: int
+
+
+def repaired_ui(
+    source: Scan, view: UiView, *, epoch: int, seen: int = 0, further: Sequence[Record] = ()
+) -> WholeLog:
+    """The ui log below a head of its own, a system row where damage was; orphans and late writers' records go.
+
+    Every record gets a number above all that this log ever had (``seen`` or found here), so that whoever
+    followed it sees that it was written anew. ``further``: unnumbered records for its end, such as the note
+    that keeps what goes.
+    """
     orphans = {id(record) for record in view.orphans}
     pending = list(source.damages)
+    head = make.head(archived=view.archived, moved=view.moved, stamps=view.stamps)
+    number = max(seen, last_seq(source))
     kept: list[Record] = []
+
+    def keep(record: Record) -> None:
+        nonlocal number
+        number += 1
+        kept.append({**record, "seq": number, "e": epoch})
+
+    keep(head)
+    highest = 0
     for index, record in enumerate(source.records):
         while pending and pending[0].before <= index:
-            kept.append(_gap(pending.pop(0), view.epoch))
-        if id(record) not in orphans:
-            kept.append(record)
-    kept += [_gap(damage, view.epoch) for damage in pending]
-    return make.encode(kept)
+            keep(make.add(damage_row(pending.pop(0))))
+        if id(record) in orphans or record["t"] == "head":
+            continue
+        if record["t"] != "late" and record.get("e", 0) >= highest and "seq" in record:
+            highest = record.get("e", 0)
+            keep(record)
+    for record in [*(make.add(damage_row(damage)) for damage in pending), *further]:
+        keep(record)
+    return WholeLog(make.encode(kept), number)
+
+
+def last_seq(source: Scan) -> int:
+    """The highest number that a reader may have seen: each damaged line may have had one as well."""
+    return sound_seq(source.records) + len(source.damages)
+
+
+def sound_seq(records: Iterable[Record]) -> int:
+    """The highest number among ``records``, those aside that are too far away to be of this log."""
+    seq = 0
+    for record in records:
+        number = record.get("seq", 0)
+        if seq < number <= seq + MAX_STEP:
+            seq = number
+    return seq
 
 
 def repaired_raw(view: RawView, epoch: int) -> bytes:
@@ -67,7 +113,3 @@ def repaired_raw(view: RawView, epoch: int) -> bytes:
     if len(view.messages) in view.gaps:
         lines.append({"t": "gap", "e": epoch, "n": len(view.messages)})
     return make.encode(lines)
-
-
-def _gap(damage: Damage, epoch: int) -> Record:
-    return {"t": "gap", "e": epoch, "row": damage_row(damage)}

@@ -13,8 +13,8 @@ from sessions_app.logs.agreement import agree
 from sessions_app.logs.lines import Scan, scan
 from sessions_app.logs.log_file import ForeignChangeError, LeaseLostError, LogFile, Stamp
 from sessions_app.logs.raw_view import RawView, fold_raw
-from sessions_app.logs.records import Message, Record
-from sessions_app.logs.repair import keep_aside, repaired_raw, repaired_ui
+from sessions_app.logs.records import Message, Record, Row
+from sessions_app.logs.repair import keep_aside, last_seq, repaired_raw, repaired_ui
 from sessions_app.logs.ui_view import UiView, fold_ui, late_row
 
 FsyncPolicy = Literal["turn", "always", "never"]
@@ -201,10 +201,12 @@ class SessionLog:
             self._give_up(lost, "Another process holds the session now.")
         replaced = _is_other(known, self.ui_file.known, source, end)
         ours, theirs = _split(source, source.good_end if replaced else end)
-        self._seq = max(self._seq, fold_ui(scan(ours)).seq)
         notes = [make.add(self._note(theirs))] if theirs.records or theirs.damages else []
-        self.ui_file.replace(ours + make.encode(self._numbered(notes)))
-        self._seq += len(notes)
+        kept = scan(ours)
+        seen = max(self._seq, last_seq(source))
+        whole = repaired_ui(kept, fold_ui(kept), epoch=self.epoch, seen=seen, further=notes)
+        self.ui_file.replace(whole.data)
+        self._seq = whole.seq
 
     def _note(self, theirs: Scan) -> dict[str, object]:
         kept = [*theirs.records, *({"t": "bytes", "text": repr(damage.data)} for damage in theirs.damages)]
@@ -228,22 +230,17 @@ class SessionLog:
     def _mend(self, ui_scan: Scan, ui: UiView, raw: RawView) -> bool:
         """Write what the logs need; True when something was written, so that they are read again."""
         at = clock.stamp(clock.now())
-        if ui.damages or ui.orphans:
-            keep_aside(self.damaged_path, log="ui", damages=ui.damages, orphans=ui.orphans, at=at)
-            self.ui_file.replace(repaired_ui(ui_scan, ui))
-            return True
-        late = [*ui.late, *raw.late]
-        if late:
-            row = late_row(late, row_id=make.new_row_id(), at=at)
-            self._append_ui([make.add(row)], durable=True)
-            if raw.late:
-                self._append_raw([{"t": "noted"}], durable=True, lost=())
-            return True
-        if raw.damages or raw.orphans:
-            keep_aside(self.damaged_path, log="raw", damages=raw.damages, orphans=raw.orphans, at=at)
-            row = _raw_damage_row(raw, at)
-            self._append_ui([make.add(row)], durable=True)
+        if raw.damages or raw.orphans or raw.late or raw.next_n != len(raw.messages):
+            if raw.damages or raw.orphans:
+                keep_aside(self.damaged_path, log="raw", damages=raw.damages, orphans=raw.orphans, at=at)
+            self._append_ui([make.add(row) for row in _raw_notes(raw, at)], durable=True)
             self.raw_file.replace(repaired_raw(raw, self.epoch))
+            return True
+        if ui.damages or ui.orphans or ui.late:
+            if ui.damages or ui.orphans:
+                keep_aside(self.damaged_path, log="ui", damages=ui.damages, orphans=ui.orphans, at=at)
+            notes = [make.add(late_row(ui.late, row_id=make.new_row_id(), at=at))] if ui.late else []
+            self.ui_file.replace(repaired_ui(ui_scan, ui, epoch=self.epoch, further=notes).data)
             return True
         missing = agree(ui, raw)
         if missing:
@@ -251,14 +248,23 @@ class SessionLog:
         return bool(missing)
 
 
-def _raw_damage_row(raw: RawView, at: str) -> dict[str, object]:
-    return make.system_row(
-        row_id=make.new_row_id(),
-        at=at,
-        kind="damage",
-        text=f"{len(raw.damages)} damaged and {len(raw.orphans)} orphaned records of what the model sees were "
-        "taken out and are kept in the session's .damaged file. Rows the model no longer has are marked.",
-    )
+def _raw_notes(raw: RawView, at: str) -> list[Row]:
+    """What a person is told of the raw log's mending; empty when only numbers had to be mended."""
+    texts = []
+    if raw.damages or raw.orphans:
+        texts.append(
+            f"{len(raw.damages)} damaged and {len(raw.orphans)} orphaned records of what the model sees were "
+            "taken out and are kept in the session's .damaged file. Rows the model no longer has are marked."
+        )
+    elif raw.next_n != len(raw.messages):
+        texts.append(
+            f"{raw.next_n - len(raw.messages)} messages are missing from the log of what the model sees. Rows "
+            "it no longer has are marked."
+        )
+    rows = [make.system_row(row_id=make.new_row_id(), at=at, kind="damage", text=text) for text in texts]
+    if raw.late:
+        rows.append(late_row(raw.late, row_id=make.new_row_id(), at=at))
+    return rows
 
 
 def _split(source: Scan, end: int) -> tuple[bytes, Scan]:

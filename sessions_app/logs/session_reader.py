@@ -14,7 +14,7 @@ def read_session(folder: Path, leaf: str) -> tuple[UiView, RawView]:
     """What a person and the model see; damage, late writers and rows that one side lost are named."""
     ui_scan, raw_scan = _scan(folder / f"{leaf}.ui.jsonl"), _scan(folder / f"{leaf}.raw.jsonl")
     raw = fold_raw(raw_scan)
-    return fold_ui(ui_scan, agree(fold_ui(ui_scan), raw)), raw
+    return fold_ui(ui_scan, agree(fold_ui(ui_scan), raw), raw.late), raw
 
 
 def _scan(path: Path) -> Scan:

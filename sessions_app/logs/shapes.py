@@ -11,6 +11,11 @@ from typing import Any
 MAX_EPOCH = 2**62
 """Above it no lease could be taken that succeeds the writer: the row's column ends at 2**63."""
 
+MAX_SEQ = 2**53
+"""Numbers above it aren't whole in every reader's language."""
+MAX_STEP = 2**32
+"""A record whose number is further than this from the last one's has lost its place: no log loses so many."""
+
 _NEVER_SET = frozenset({"id", "role", "blocks"})
 _NEEDS_CALL = frozenset({"tool-call", "tool-return"})
 
@@ -22,6 +27,9 @@ def fault_of(record: object) -> str:
     epoch = record.get("e", 0)
     if type(epoch) is not int or not 0 <= epoch < MAX_EPOCH:
         return "not a record: its epoch is no number"
+    seq = record.get("seq", 0)
+    if type(seq) is not int or not 0 <= seq < MAX_SEQ:
+        return "not a record: its seq is no number"
     is_good = _SHAPES.get(record["t"])
     return "" if is_good is None or is_good(record) else f"not a record: its {record['t']} is incomplete"
 
@@ -29,7 +37,7 @@ def fault_of(record: object) -> str:
 def _is_message(record: Mapping[str, Any]) -> bool:
     message = record.get("m")
     return (
-        type(record.get("n")) is int
+        _is_number(record.get("n"))
         and isinstance(message, dict)
         and message.get("kind") in ("request", "response")
         and isinstance(message.get("parts"), list)
@@ -39,7 +47,11 @@ def _is_message(record: Mapping[str, Any]) -> bool:
 
 
 def _is_added_part(record: Mapping[str, Any]) -> bool:
-    return type(record.get("n")) is int and _is_part(record.get("p"))
+    return _is_number(record.get("n")) and _is_part(record.get("p"))
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and 0 <= value < MAX_SEQ
 
 
 def _is_part(part: object) -> bool:
@@ -78,10 +90,12 @@ def _is_late(record: Mapping[str, Any]) -> bool:
     return _is_list_of(dict, record.get("records"))
 
 
-def _is_gap(record: Mapping[str, Any]) -> bool:
-    row = record.get("row")
-    return row is None or (
-        isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("role"), str)
+def _is_head(record: Mapping[str, Any]) -> bool:
+    return (
+        _is_number(record.get("seq"))
+        and _is_number(record.get("archived"))
+        and _is_list_of(str, record.get("moved", []))
+        and _is_list_of(str, record.get("stamps", []))
     )
 
 
@@ -97,5 +111,5 @@ _SHAPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "set": _is_set,
     "drop": _is_drop,
     "late": _is_late,
-    "gap": _is_gap,
+    "head": _is_head,
 }

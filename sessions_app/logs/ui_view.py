@@ -11,6 +11,7 @@ from typing import Any
 
 from sessions_app.logs.lines import Damage, Scan, scan
 from sessions_app.logs.records import Record, Row, system_row
+from sessions_app.logs.shapes import MAX_STEP
 
 
 @dataclass(slots=True)
@@ -18,7 +19,8 @@ class UiView:
     """``seq``: that of the last record.
 
     ``open_rows``: ids that only ever were in flight (shown interrupted). ``late``: a succeeded writer's
-    records that no note in the log names yet.
+    records; the next writer moves them into a note. ``archived``: how many segments hold earlier rows (``segments``);
+    ``moved`` and ``stamps`` as in the log's head; ``archived_sets``: fields set on rows in the segments.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -28,6 +30,11 @@ class UiView:
     late: list[Record] = field(default_factory=list)
     orphans: list[Record] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
+    has_head: bool = False
+    archived: int = 0
+    moved: tuple[str, ...] = ()
+    stamps: tuple[str, ...] = ()
+    archived_sets: set[tuple[str, str]] = field(default_factory=set)
 
 
 def read_ui(path: Path) -> UiView:
@@ -39,9 +46,13 @@ def read_ui(path: Path) -> UiView:
     return fold_ui(scan(data))
 
 
-def fold_ui(source: Scan, further: Sequence[Record] = ()) -> UiView:
-    """``further``: unnumbered records that a reader adds in memory because a writer would (``agreement``)."""
+def fold_ui(source: Scan, further: Sequence[Record] = (), late: Sequence[Record] = ()) -> UiView:
+    """``further``: unnumbered records that a reader adds in memory because a writer would (``agreement``).
+
+    ``late``: those of the raw log.
+    """
     fold = _Fold()
+    fold.view.late.extend(late)
     damages = deque(source.damages)
     for index, record in enumerate(source.records):
         while damages and damages[0].before == index:
@@ -95,13 +106,10 @@ class _Fold:
         if record["t"] == "late":
             view.late.extend(entry for entry in record.get("records", ()) if isinstance(entry, dict))
             return
-        if record["t"] == "gap" and isinstance(record.get("row"), dict) and "id" in record["row"]:
-            self.place(record["row"])
-            return
-        if epoch < view.epoch or not isinstance(seq, int):
+        if epoch < view.epoch or seq is None:
             view.late.append(record)
             return
-        if seq <= view.seq:
+        if not view.seq < seq <= view.seq + MAX_STEP or (view.seq and record["t"] == "head"):
             view.orphans.append(record)
             return
         view.epoch, view.seq = epoch, seq
@@ -113,8 +121,6 @@ class _Fold:
             case {"t": "add", "row": {"id": str(row_id)} as row}:
                 self.open.pop(row_id, None)
                 self.place(row, record.get("before"))
-                if row.get("kind") == "late":
-                    self.view.late.clear()
             case {"t": "inflight", "id": str(row_id), "blocks": dict(blocks)}:
                 if row_id in self.by_id and row_id not in self.open:
                     return False
@@ -132,9 +138,15 @@ class _Fold:
                 _merge(row["blocks"], blocks)
             case {"t": "set", "id": str(row_id), "field": str(name)} if row_id in self.by_id:
                 self.by_id[row_id] = {**self.by_id[row_id], name: record.get("value")}
+            case {"t": "set", "id": str(row_id), "field": str(name)} if self.view.archived:
+                self.view.archived_sets.add((row_id, name))
             case {"t": "drop", "id": str(row_id)}:
                 self.open.pop(row_id, None)
                 self.by_id.pop(row_id, None)
+            case {"t": "head", "archived": int(archived)}:
+                view = self.view
+                view.has_head, view.archived = True, archived
+                view.moved, view.stamps = tuple(record.get("moved", ())), tuple(record.get("stamps", ()))
             case _:
                 return False
         return True

@@ -262,7 +262,9 @@ ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
     ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd"}}),
     ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "assistant", "blocks": [5]}}),
     ("ui", {"t": "set", "e": 1, "seq": 7, "id": "a0", "field": "id", "value": "u0"}),
-    ("ui", {"t": "gap", "e": 1, "row": {"id": 5}}),
+    ("ui", {"t": "add", "e": 1, "seq": 2**53, "row": {"id": "odd", "role": "system"}}),
+    ("ui", {"t": "head", "e": 1, "seq": 7, "archived": -1}),
+    ("raw", {"t": "msg", "e": 1, "n": 2**53, "m": reply("x"), "rows": []}),
 ]
 
 

@@ -318,7 +318,10 @@ def test_a_log_is_read_on_from_the_last_record(world: World, as_operator: Any) -
     assert [record["seq"] for record in first["records"]] == [1, 2]
     assert first["more"] is True
     assert [record["seq"] for record in rest["records"]] == [3, 4, 5]
-    assert (rest["more"], nothing) == (False, {"records": [], "last": 5, "more": False})
+    assert (rest["more"], nothing) == (
+        False,
+        {"records": [], "last": 5, "more": False, "reload": False},
+    )
 
 
 def test_settings_are_changed_all_or_none_and_secrets_never_shown(world: World, as_operator: Any) -> None:
