@@ -17,8 +17,9 @@ from evolution.errors import ClaimLost
 from evolution.job import Job
 from evolution.manifest import Manifest
 from evolution.models import EvolutionApply
-from evolution.phases import merge, regress
+from evolution.phases import merge, ratchet, regress
 from evolution.publishing_lock import publishing
+from evolution.selectors import landed_texts, scenarios_touched
 from evolution.states import ApplyStatus
 
 
@@ -47,6 +48,8 @@ def _prepare(job: Job, apply: EvolutionApply) -> None:
     merged = merge.merge(ctx, sources, hint, locked=locked)
     job.enter("regress")
     regress.regress(ctx, sources, merged, hint)
+    limit = job.settings.get("general.evolution.scenarios_per_apply")
+    ratchet.ratchet(ctx, scenarios_touched(apply, changed=merged.changed, limit=limit), merged)
     sandbox.verify_untouched(ctx)
 
 
@@ -104,7 +107,11 @@ def _publish(job: Job, manifest: Manifest, folder: Path) -> None:
         _restore(job, manifest, folder, reason=reason)
         return
     listed = _listed(job, folder, outcome.edited_since, outcome.kept)
-    job.finish(lambda claim, now: transitions.finish_apply(claim, edited_since=listed, now=now))
+    job.row.refresh_from_db(fields=["snapshot_attempt"])
+    landed = landed_texts(cast(EvolutionApply, job.row))
+    job.finish(
+        lambda claim, now: transitions.finish_apply(claim, edited_since=listed, landed=landed, now=now)
+    )
 
 
 def _turned(claim: Claim, *, reason: str, rels: Sequence[str], now: datetime) -> Claim:
@@ -122,7 +129,12 @@ def _restore(job: Job, manifest: Manifest, folder: Path, *, reason: str) -> None
         step=job.step,
     )
     listed = _listed(job, folder, outcome.edited, outcome.kept)
-    job.finish(lambda claim, now: transitions.fail_apply(claim, reason=reason, drifted=listed, now=now))
+    kept_dirs = outcome.kept_dirs
+    job.finish(
+        lambda claim, now: transitions.fail_apply(
+            claim, reason=reason, drifted=listed, kept_dirs=kept_dirs, now=now
+        )
+    )
 
 
 def _listed(job: Job, snapshot_folder: Path, edited: Sequence[str], kept: Sequence[str]) -> list[str]:

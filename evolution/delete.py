@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.db.models import record_event
-from evolution import permissions
+from evolution import permissions, transitions
 from evolution.errors import Refused
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.states import APPLY_IN_FLIGHT, RunStatus
 
 _AT_WORK = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
@@ -28,10 +28,22 @@ class DeletePlan:
     run_id: str
     apply_ids: tuple[str, ...]
     paths: tuple[Path, ...]
+    scenario_ids: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        return [f"run-{self.run_id}", *(f"apply-{apply_id}" for apply_id in self.apply_ids)]
+        return [
+            f"run-{self.run_id}",
+            *(f"apply-{apply_id}" for apply_id in self.apply_ids),
+            *(f"scenario-{scenario_id}" for scenario_id in self.scenario_ids),
+        ]
+
+    def is_the_same(self, other: DeletePlan) -> bool:
+        return (self.apply_ids, self.scenario_ids, set(self.paths)) == (
+            other.apply_ids,
+            other.scenario_ids,
+            set(other.paths),
+        )
 
 
 def plan_delete(run_id: str) -> DeletePlan:
@@ -60,6 +72,9 @@ def plan_delete(run_id: str) -> DeletePlan:
         run_id=run.pk,
         apply_ids=tuple(apply.pk for apply in left_alone),
         paths=tuple(path for path in paths if path.exists()),
+        scenario_ids=tuple(
+            RegressionScenario.objects.filter(run_id=run.pk).order_by("pk").values_list("pk", flat=True)
+        ),
     )
 
 
@@ -72,9 +87,10 @@ def delete(*, plan: DeletePlan, user: User, now: datetime) -> None:
     with transaction.atomic():
         _lock(plan)
         fresh = plan_delete(plan.run_id)
-        if (fresh.apply_ids, set(fresh.paths)) != (plan.apply_ids, set(plan.paths)):
+        if not fresh.is_the_same(plan):
             raise Refused("changed", "What would be deleted has changed since it was listed; look again.")
         run = EvolutionRun.objects.get(pk=plan.run_id)
+        transitions.forget_scenarios(run.pk, user=user, now=now)
         run.delete()
         EvolutionApply.objects.filter(pk__in=plan.apply_ids).delete()
         for kind, row_id in [("run", plan.run_id), *(("apply", apply_id) for apply_id in plan.apply_ids)]:

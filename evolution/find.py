@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from django.db.models import Q, QuerySet
 
 from core.db.text import storable
 from evolution.errors import Refused
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 
 MIN_SHORT = 4
 
@@ -28,10 +29,7 @@ def find(text: str) -> EvolutionRun | EvolutionApply:
     if not found:
         raise Refused("not_found", f"There is no run or apply {text!r}; `halo evo list` shows them.")
     if len(found) > 1:
-        names = sorted(str(row) for row in found)
-        raise Refused(
-            "ambiguous", f"{text!r} fits {', '.join(names[:5])}; type more of it.", candidates=names
-        )
+        raise _ambiguous(text, found)
     return found[0]
 
 
@@ -51,6 +49,26 @@ def find_apply(text: str) -> EvolutionApply:
     if row.current_apply is None:
         raise Refused("no_apply", f"{row} is {row.status} and has no apply.")
     return row.current_apply
+
+
+def find_scenario(text: str) -> RegressionScenario:
+    """Raises Refused ``not_found`` or ``ambiguous`` (details: ``candidates``)."""
+    short = storable(text).strip().lower().removeprefix("scenario-")
+    rows = RegressionScenario.objects.select_related("workspace", "retired_by")
+    found = _matching(rows, short) if len(short) >= MIN_SHORT else []
+    if not found:
+        raise Refused(
+            "not_found", f"There is no kept scenario {text!r}; `halo evo scenarios list --all` shows them."
+        )
+    if len(found) > 1:
+        raise _ambiguous(text, found)
+    row: RegressionScenario = found[0]
+    return row
+
+
+def _ambiguous(text: str, found: Sequence[object]) -> Refused:
+    names = sorted(map(str, found))
+    return Refused("ambiguous", f"{text!r} fits {', '.join(names[:5])}; type more of it.", candidates=names)
 
 
 def _split(text: str) -> tuple[Literal["run", "apply", ""], str]:

@@ -43,7 +43,8 @@ class EvolutionApply(Worked):
     """The merge, regression run and publication of one or more approved runs.
 
     ``approved_by`` is null for an apply that its gates let through; ``snapshot_attempt`` names the attempt
-    whose snapshot every later step and the rollback read.
+    whose snapshot every later step and the rollback read. ``kept_dirs``: folders it had made and a restore
+    had to leave, because someone put files there.
     """
 
     class Status(models.TextChoices):
@@ -69,6 +70,7 @@ class EvolutionApply(Worked):
     snapshot_attempt = models.PositiveIntegerField(null=True)
     needs_person = models.JSONField(null=True)
     drifted = models.JSONField(default=list)
+    kept_dirs = models.JSONField(default=list)
     notified_at = models.DateTimeField(null=True)
     rolled_back_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
@@ -187,3 +189,42 @@ class EvolutionRun(Worked):
 
     def __str__(self) -> str:
         return f"run-{self.id}"
+
+
+class RegressionScenario(models.Model):
+    """What a landed run showed to work; later applies are held to it until it is retired.
+
+    It owns its texts: the run may be purged. ``run_id`` and ``apply_id`` name where it came from and may lead
+    nowhere. ``answer`` is the one given on the surface that landed. Ids sort by the time of landing.
+    """
+
+    id = models.CharField(max_length=26, primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="scenarios")
+    run_id = models.CharField(max_length=26)
+    apply_id = models.CharField(max_length=26)
+    target = models.TextField()
+    agent_id = models.CharField(max_length=64)
+    original_message = models.TextField()
+    test_message = models.TextField()
+    change = models.TextField(blank=True)
+    baseline = models.TextField(blank=True)
+    answer = models.TextField()
+    created_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+    retired_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    retired_reason = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name = "kept scenario"
+        constraints = [
+            models.UniqueConstraint(fields=["apply_id", "run_id"], name="one_scenario_per_landing"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="scenario_by_workspace"),
+            models.Index(fields=["run_id"], name="scenario_by_run"),
+        ]
+
+    def __str__(self) -> str:
+        return f"scenario-{self.id}"

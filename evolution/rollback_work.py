@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
+from evolution import outcome as outcomes
 from evolution import rollback, transitions
 from evolution.errors import Refused
 from evolution.job import Job
+from evolution.manifest import STAGE
 from evolution.models import EvolutionApply
 from evolution.publishing_lock import publishing
 from evolution.rollback_plan import RollbackPlan, newest_plan
@@ -36,7 +37,9 @@ def work(job: Job) -> None:
             confirm=job.confirm,
             step=job.step,
         )
-        job.finish(lambda claim, now: transitions.finish_rollback(claim, outcome=asdict(outcome), now=now))
+        stage = PurePosixPath((folder / STAGE).relative_to(job.workspace.halo))
+        account = outcomes.to_json(outcome, stage=stage)
+        job.finish(lambda claim, now: transitions.finish_rollback(claim, outcome=account, now=now))
 
 
 def _plan(job: Job, apply: EvolutionApply, snapshot: Path) -> tuple[Path, RollbackPlan]:

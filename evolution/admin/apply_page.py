@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +14,9 @@ from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
 from evolution.diff_rows import side_by_side
 from evolution.manifest import BEFORE, ManifestFile, ManifestUnreadable
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.outcome import said
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT
-
-OUTCOME_WORDS = {
-    "refused": "refused",
-    "restored": "brought back",
-    "removed": "taken out",
-    "removedDirs": "folders removed",
-    "keptDirs": "folders kept (they hold other files, and still hide the global ones)",
-    "left": "left as they are",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +39,12 @@ def apply_page(apply: EvolutionApply) -> dict[str, Any]:
         "abort": head_of(files.abort, "Why it was not merged"),
         "diffs": _published(apply, files),
         "drifted": ", ".join(map(str, apply.drifted)),
+        "kept_dirs": ", ".join(map(str, apply.kept_dirs)),
         "needs": said(apply.needs_person),
         "outcome": said(apply.rollback_outcome),
         "logs": _logs(apply, files),
         "working": apply.status in APPLY_IN_FLIGHT and apply.needs_person is None,
     }
-
-
-def said(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """A JSON account as lines for people, empty entries left out."""
-    return [
-        (OUTCOME_WORDS.get(key, key), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
-        for key, value in (values or {}).items()
-        if value not in ([], "", None)
-    ]
 
 
 def _score(files: AttemptFiles) -> ScoreSummary | None:

@@ -277,4 +277,4 @@ def _shown_plan(plan: DeletePlan, token: str) -> DeletePlan:
 
 
 def _listed(plan: DeletePlan) -> list[object]:
-    return [plan.run_id, list(plan.apply_ids), sorted(map(str, plan.paths))]
+    return [plan.run_id, list(plan.apply_ids), list(plan.scenario_ids), sorted(map(str, plan.paths))]

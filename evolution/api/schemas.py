@@ -82,6 +82,7 @@ class ApplyOut(Schema):
     reviewerHint: str
     failureReason: str
     drifted: list[Any]
+    keptDirs: list[str]
     needsPerson: Any
     rollback: Any
     rolledBackBy: str | None

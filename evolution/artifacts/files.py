@@ -105,3 +105,17 @@ class AttemptFiles:
     def regress(self, run_id: str) -> AttemptFiles:
         """The folder of one source run's regression: output and scores under the same names."""
         return AttemptFiles(self.folder / "regress" / run_id)
+
+    def kept_scenario(self, scenario_id: str) -> AttemptFiles:
+        """The same for a scenario that an earlier run left."""
+        return AttemptFiles(self.folder / "regress" / f"scenario-{scenario_id}")
+
+    @property
+    def kept_scenarios(self) -> Path:
+        """How the scenarios of earlier runs went, or why they were not run."""
+        return self.folder / "regress" / "kept.json"
+
+    @property
+    def landed_answer(self) -> Path:
+        """Of a kept scenario: the answer that it is held to."""
+        return self.folder / "landed-answer.txt"

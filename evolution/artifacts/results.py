@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from evolution.artifacts.patch import Patch
 
@@ -82,5 +83,43 @@ class RegressedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Landed:
+    """What a landing leaves to the ratchet: a run's scenario, and the answer that the landed surface gave."""
+
+    run_id: str
+    target: str
+    agent_id: str
+    original_message: str
+    test_message: str
+    change: str
+    baseline: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Landed):
+    """The same from its row: an apply that touches its target or its agent is held to it."""
+
+    scenario_id: str
+
+
+KeptState = Literal["held", "failed", "not_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """How a kept scenario went on the merged sandbox; ``reason`` says why it failed or was not run."""
+
+    scenario_id: str
+    run_id: str
+    state: KeptState
+    lint: int | None = None
+    behavior: int | None = None
+    askings: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Regression:
     runs: tuple[RegressedRun, ...]
+    kept: tuple[KeptResult, ...] = ()

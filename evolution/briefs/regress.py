@@ -20,6 +20,7 @@ from evolution.briefs.parts import (
 class RegressBrief:
     """``dry_run`` is the answer that was approved, ``answer`` the one given on the merged sandbox.
 
+    With ``scenario_id`` the run landed earlier and is no part of this apply; its answer then is ``dry_run``.
     ``base`` and ``sandbox`` are the apply's ``.halo`` folders; ``changed`` what the apply will publish.
     """
 
@@ -38,17 +39,30 @@ class RegressBrief:
     sandbox: Path
     changed: tuple[ChangedFile, ...]
     score: Path
+    scenario_id: str = ""
+
+
+_OF_A_SOURCE = (
+    "The change of this run has been merged with what is live now and with other approved changes. "
+    "`Answer` is what the agent says to `testMessage` on the merged files, `Dry run` what was "
+    "approved, `Baseline` the real answer that led to the change. Judge whether the merged files "
+    "still give what was approved: `behavior` 50 and above means that it holds, below 50 that it was "
+    "lost or something else broke. A narrower answer that the reviewer's hint asked for is no loss. "
+)
+_OF_A_KEPT_SCENARIO = (
+    "The change of this run landed earlier; what is under `Changed files` is another change that is about to "
+    "land. `Answer` is what the agent says to `testMessage` on the files with that change in them, `Dry run` "
+    "what it said when this run landed, `Baseline` the real answer that led to it. Judge whether what "
+    "landed then still holds: `behavior` 50 and above means that it does, below 50 that it was lost. "
+    "Another wording of the same is no loss. "
+)
 
 
 def regress_brief(item: RegressBrief) -> str:
     task = section(
         "Task",
-        "The change of this run has been merged with what is live now and with other approved changes. "
-        "`Answer` is what the agent says to `testMessage` on the merged files, `Dry run` what was "
-        "approved, `Baseline` the real answer that led to the change. Judge whether the merged files "
-        "still give what was approved: `behavior` 50 and above means that it holds, below 50 that it was "
-        "lost or something else broke. A narrower answer that the reviewer's hint asked for is no loss. "
-        "Read all of them, then write the score. End with one line: the three figures and your "
+        (_OF_A_KEPT_SCENARIO if item.scenario_id else _OF_A_SOURCE)
+        + "Read all of them, then write the score. End with one line: the three figures and your "
         "confidence.",
     )
     run = section(
@@ -57,6 +71,7 @@ def regress_brief(item: RegressBrief) -> str:
             [
                 ("Apply", f"apply-{item.apply_id}"),
                 ("Run", f"run-{item.run_id}"),
+                ("Scenario kept", f"scenario-{item.scenario_id}" if item.scenario_id else None),
                 ("Sample", item.sample),
                 ("Language", item.language),
             ]

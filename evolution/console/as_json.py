@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from core import clock
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.run_view import RunView
 
 
@@ -58,6 +58,7 @@ def apply_row(apply: EvolutionApply) -> dict[str, Any]:
         "reviewerHint": apply.reviewer_hint,
         "failureReason": apply.failure_reason,
         "drifted": apply.drifted,
+        "keptDirs": apply.kept_dirs,
         "needsPerson": apply.needs_person,
         "rollback": apply.rollback_outcome,
         "rolledBackBy": apply.rolled_back_by.get_username() if apply.rolled_back_by else None,
@@ -80,6 +81,32 @@ def run_page(view: RunView) -> dict[str, Any]:
         "answers": asdict(view.answers),
         "scoreDetail": asdict(view.score) if view.score else None,
         "gates": view.verdict,
+    }
+
+
+def scenario_row(row: RegressionScenario) -> dict[str, Any]:
+    return {
+        "id": str(row),
+        "workspace": row.workspace.path,
+        "run": f"run-{row.run_id}",
+        "apply": f"apply-{row.apply_id}",
+        "agent": row.agent_id,
+        "target": row.target,
+        "testMessage": row.test_message,
+        "createdAt": moment(row.created_at),
+        "retiredAt": moment(row.retired_at),
+        "retiredBy": row.retired_by.get_username() if row.retired_by else None,
+        "retiredReason": row.retired_reason,
+    }
+
+
+def scenario_page(row: RegressionScenario) -> dict[str, Any]:
+    return {
+        **scenario_row(row),
+        "originalMessage": row.original_message,
+        "change": row.change,
+        "baseline": row.baseline,
+        "answer": row.answer,
     }
 
 

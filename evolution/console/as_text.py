@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
+from evolution.outcome import said
 from evolution.run_view import RunView
 from evolution.states import ApplyStatus, RunStatus
 
@@ -141,6 +142,8 @@ def apply_page(apply: EvolutionApply) -> list[str]:
         lines.append(f"reason    {apply.failure_reason}")
     if apply.drifted:
         lines.append(f"edited    {', '.join(map(str, apply.drifted))}")
+    if apply.kept_dirs:
+        lines.append(f"kept      {', '.join(map(str, apply.kept_dirs))} (they hold other files)")
     if apply.needs_person:
         lines += section("Needs a person", _account(apply.needs_person))
         lines.append(f"halo evo try-again {apply} --as USER")
@@ -149,6 +152,38 @@ def apply_page(apply: EvolutionApply) -> list[str]:
     if apply.status == ApplyStatus.APPLIED:
         lines += ["", f"halo evo rollback {apply} --as USER"]
     return lines
+
+
+def scenario_lines(rows: Sequence[RegressionScenario], *, now: datetime) -> list[str]:
+    if not rows:
+        return ["No kept scenarios. A run leaves one when its change lands."]
+    return [
+        f"{row}  {'retired' if row.retired_at else 'in use':<8} {age(row.created_at, now=now):>4}  "
+        f"{row.workspace.name}/{row.agent_id}  {row.target}  {_clip(row.test_message, 48)}"
+        for row in rows
+    ]
+
+
+def scenario_page(row: RegressionScenario) -> list[str]:
+    lines = [
+        f"{row}  {'retired' if row.retired_at else 'in use'}",
+        f"workspace {row.workspace.path}   agent {row.agent_id}   target {row.target}",
+        f"left by   run-{row.run_id} with apply-{row.apply_id}",
+    ]
+    if row.retired_at:
+        by = f" by {row.retired_by.get_username()}" if row.retired_by else ""
+        lines.append(f"retired   {row.retired_at:%Y-%m-%d %H:%M} UTC{by}: {row.retired_reason}")
+    for title, text in (
+        ("Asked", row.test_message),
+        ("The answer it is held to", row.answer),
+        ("What landed, and why", row.change),
+        ("What was really asked", row.original_message),
+        ("What was really answered", row.baseline),
+    ):
+        if text:
+            lines += section(title, text)
+    verb = "restore" if row.retired_at else "retire"
+    return [*lines, "", f"halo evo scenarios {verb} {row} --as USER"]
 
 
 def section(title: str, text: str) -> list[str]:
@@ -164,15 +199,7 @@ def age(moment: datetime, *, now: datetime) -> str:
 
 
 def _account(values: dict[str, object]) -> str:
-    return "\n".join(
-        f"{key}: {_plain(value)}" for key, value in values.items() if value not in ([], "", None)
-    )
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Iterable) and not isinstance(value, str | dict):
-        return ", ".join(map(str, value))
-    return str(value)
+    return "\n".join(f"{label}: {text}" for label, text in said(values))
 
 
 def _clip(text: str, length: int) -> str:

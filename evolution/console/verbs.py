@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from core.arguments import from_one
@@ -19,35 +17,19 @@ from evolution.claim import RunSeen
 from evolution.console import as_json, as_text
 from evolution.console.actor import acting_user
 from evolution.console.progress import show_progress
+from evolution.console.scenarios import SCENARIOS
+from evolution.console.verb import Answer, Options, Verb
 from evolution.delete import delete, plan_delete
 from evolution.errors import Refused
 from evolution.find import find, find_apply, find_run
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.outcome import said
 from evolution.reject import reject
 from evolution.request_rollback import await_outcome, preview, request_rollback
 from evolution.retry import retry
 from evolution.run_view import view_run
 from evolution.states import ApplyStatus
 from evolution.try_again import try_again
-
-Options = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """``value`` for ``--json``, ``lines`` for people; ``ok`` False ends with exit code 1."""
-
-    value: Any
-    lines: list[str]
-    ok: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    help: str
-    run: Callable[[Options], Answer]
-    arguments: Callable[[ArgumentParser], None] = field(default=lambda parser: None)
-    decides: bool = False
 
 
 def _list(options: Options) -> Answer:
@@ -244,18 +226,7 @@ def _rollback(options: Options) -> Answer:
 
 
 def _rolled_back(apply: EvolutionApply, outcome: dict[str, Any]) -> list[str]:
-    labels = {
-        "restored": "brought back",
-        "removed": "taken out",
-        "removedDirs": "folders removed",
-        "keptDirs": "folders kept (they hold other files, and still hide the global ones)",
-        "left": "left as they are",
-    }
-    lines = [f"{apply} is rolled back."]
-    for key, label in labels.items():
-        if outcome.get(key):
-            lines.append(f"  {label}: {', '.join(map(str, outcome[key]))}")
-    return lines
+    return [f"{apply} is rolled back.", *(f"  {label}: {text}" for label, text in said(outcome))]
 
 
 def _rollback_arguments(parser: ArgumentParser) -> None:
@@ -313,5 +284,6 @@ VERBS = {
     "try-again": Verb("Send on an apply that needed a person.", _try_again, _id_argument, decides=True),
     "rollback": Verb("Take an applied change back.", _rollback, _rollback_arguments, decides=True),
     "delete": Verb("Remove a run and what is only its own.", _delete, _delete_arguments, decides=True),
+    "scenarios": Verb("What landed runs showed to work, and applies are held to.", parts=SCENARIOS),
     "tick": Verb("One pass of the ticker, now.", _tick),
 }

@@ -11,7 +11,8 @@ The wrapper calls, for a run:
     gates.decide(GateInput(changes=sandbox.classified(ctx), control_failure=control.failure, ...))
     artifacts.verdict.write_verdict(folder, verdict, observation)
 
-and for an apply: prepare_apply, merge.merge, regress.regress, verify_untouched, then snapshot and publish.
+and for an apply: prepare_apply, merge.merge, regress.regress, ratchet.ratchet, verify_untouched, then snapshot and
+publish.
 ``artifacts.patch.read_observation`` tells of a larger observation however the draft ended;
 ``sandbox.reduce`` follows when the row is final.
 """

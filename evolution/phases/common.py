@@ -37,6 +37,7 @@ class Asked:
     session: str
     brief: str
     view: View
+    timeout_sec: int = CHILD_SEC
 
 
 def ask_internal(ctx: PhaseContext, asked: Asked) -> ChildResult:
@@ -55,14 +56,20 @@ def ask_internal(ctx: PhaseContext, asked: Asked) -> ChildResult:
             model=None,
             session_folder=files.session(asked.session),
             log=ctx.child_log,
-            timeout_sec=CHILD_SEC,
+            timeout_sec=asked.timeout_sec,
             model_like=ctx.source_agent,
         )
     )
 
 
 def ask_scenario(
-    ctx: PhaseContext, *, surface: Path, scenario: Scenario, session: str, output: Path
+    ctx: PhaseContext,
+    *,
+    surface: Path,
+    scenario: Scenario,
+    session: str,
+    output: Path,
+    timeout_sec: int = SCENARIO_SEC,
 ) -> ChildResult:
     """The scenario's agent answers the test message with ``surface`` in place of the real ``.halo``.
 
@@ -82,7 +89,7 @@ def ask_scenario(
             session_folder=AttemptFiles(ctx.folder).session(session),
             log=ctx.child_log,
             output=output,
-            timeout_sec=SCENARIO_SEC,
+            timeout_sec=timeout_sec,
             model_like=ctx.source_agent,
             reach=AttemptFiles(ctx.folder).base,
         )

@@ -40,11 +40,18 @@ from evolution.transitions.runs import (
     skip_run,
     time_out_run,
 )
+from evolution.transitions.scenarios import (
+    SCENARIO_EVENT,
+    forget_scenarios,
+    restore_scenario,
+    retire_scenario,
+)
 
 __all__ = [
     "PLANNING",
     "RESTORING",
     "RUN_EVENT",
+    "SCENARIO_EVENT",
     "RunScore",
     "approve",
     "await_review",
@@ -60,6 +67,7 @@ __all__ = [
     "fail_run",
     "finish_apply",
     "finish_rollback",
+    "forget_scenarios",
     "is_held",
     "leave_reason",
     "mark_needs_person",
@@ -68,8 +76,10 @@ __all__ = [
     "reject",
     "requeue_apply",
     "requeue_run",
+    "restore_scenario",
     "resume_apply",
     "resume_waiting",
+    "retire_scenario",
     "retry",
     "set_phase",
     "skip_run",

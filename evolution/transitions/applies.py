@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from core.db.models import process_values
+from evolution.artifacts.results import Landed
 from evolution.claim import Claim, Observed
 from evolution.models import EvolutionApply
 from evolution.states import ApplyStatus, RunStatus
@@ -21,6 +22,7 @@ from evolution.transitions._moves import (
     move_apply,
     released_values,
 )
+from evolution.transitions.scenarios import keep_scenarios, retire_of_apply
 
 RESTORING = "restoring"
 """The phase of a syncing apply that goes back: from its first write on, every resume restores."""
@@ -113,8 +115,13 @@ def checkpoint(claim: Claim, *, now: datetime) -> Claim:
     return claim.at(ApplyStatus.SYNCING)
 
 
-def finish_apply(claim: Claim, *, now: datetime, edited_since: Sequence[str] = ()) -> list[str]:
-    """The published bytes were read back: apply and runs are applied. The runs' ids. Raises ClaimLost."""
+def finish_apply(
+    claim: Claim, *, now: datetime, edited_since: Sequence[str] = (), landed: Sequence[Landed] = ()
+) -> list[str]:
+    """The published bytes were read back: apply and runs are applied, their scenarios kept. The runs' ids.
+
+    Raises ClaimLost.
+    """
     with transaction.atomic():
         moved = move_apply(
             claim.rows().exclude(phase=RESTORING),
@@ -125,7 +132,9 @@ def finish_apply(claim: Claim, *, now: datetime, edited_since: Sequence[str] = (
             values={"finished_at": now, "drifted": list(edited_since), "phase": "", **process_values(None)},
         )
         held(moved, row_id=claim.row_id)
-        return carry_runs(claim.row_id, source=RunStatus.APPROVED, target=RunStatus.APPLIED, now=now)
+        carried = carry_runs(claim.row_id, source=RunStatus.APPROVED, target=RunStatus.APPLIED, now=now)
+        keep_scenarios(apply_id=claim.row_id, run_ids=carried, landed=landed, now=now)
+        return carried
 
 
 def begin_restoring(rows_of: Claim | Observed, *, reason: str, drifted: Sequence[str], now: datetime) -> bool:
@@ -147,15 +156,23 @@ def begin_restoring(rows_of: Claim | Observed, *, reason: str, drifted: Sequence
     )
 
 
-def fail_apply(claim: Claim, *, reason: str, now: datetime, drifted: Sequence[str] | None = None) -> None:
+def fail_apply(
+    claim: Claim,
+    *,
+    reason: str,
+    now: datetime,
+    drifted: Sequence[str] | None = None,
+    kept_dirs: Sequence[str] = (),
+) -> None:
     """Before the checkpoint at once, after it only out of ``restoring``. Raises ClaimLost.
 
-    The runs of an auto apply go back to their reviewers in the same transaction.
+    ``kept_dirs``: what the restore had to leave. The runs of an auto apply go back to their reviewers in the
+    same transaction.
     """
     rows = claim.rows()
     if claim.status == ApplyStatus.SYNCING:
         rows = rows.filter(phase=RESTORING)
-    values: dict[str, Any] = {"failure_reason": reason, **process_values(None)}
+    values: dict[str, Any] = {"failure_reason": reason, "kept_dirs": list(kept_dirs), **process_values(None)}
     if drifted is not None:
         values["drifted"] = list(drifted)
     with transaction.atomic():
@@ -190,7 +207,7 @@ def refuse_rollback(claim: Claim, *, code: str, details: Mapping[str, Any], now:
 
 
 def finish_rollback(claim: Claim, *, outcome: Mapping[str, Any], now: datetime) -> list[str]:
-    """Apply and runs are rolled back; the runs' ids. Raises ClaimLost."""
+    """Apply and runs are rolled back, what they left to the ratchet retired; the runs' ids. Raises ClaimLost."""
     with transaction.atomic():
         moved = move_apply(
             claim.rows(),
@@ -206,6 +223,7 @@ def finish_rollback(claim: Claim, *, outcome: Mapping[str, Any], now: datetime) 
             },
         )
         held(moved, row_id=claim.row_id)
+        retire_of_apply(claim.row_id, now=now)
         return carry_runs(claim.row_id, source=RunStatus.APPLIED, target=RunStatus.ROLLED_BACK, now=now)
 
 

@@ -60,6 +60,9 @@ def event_words(event: Event) -> str:
             count = f" {payload.get('done', 0)}/{payload['total']}" if payload.get("total") else ""
             phase = str(payload.get("phase", "")).replace("_", " ")
             return f"{payload.get('kind', 'row')} …{event.object_id[-4:]} {phase}{count}"
+        case "evolution:scenario_changed":
+            state = next((word for word in ("deleted", "kept", "retired") if payload.get(word)), "restored")
+            return f"scenario …{event.object_id[-4:]} {state}"
         case "session:changed":
             return f"session …{event.object_id[-4:]} {payload.get('change', 'changed')}"
         case "settings:changed":

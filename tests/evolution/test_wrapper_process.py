@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evolution.models import EvolutionRun
+from evolution.artifacts.files import AttemptFiles
+from evolution.models import EvolutionRun, RegressionScenario
+from evolution.phases.ratchet import read_kept_results
 from tests.evolution.process_world import ProcessWorld, Steps, fork_wrapper, tick
 from tests.evolution.rows import fresh
 from tests.evolution.scripted_agents import NEW, OLD
@@ -137,3 +139,24 @@ def test_a_rollback_killed_anywhere_is_finished(tmp_path: Path, part: int) -> No
         assert world.surface() == OLD, name
         assert not world.marker_stands
         assert apply.rollback_outcome["removed"] == ["skills/units/SKILL.md"]
+
+
+def test_a_landing_leaves_its_scenario_the_next_apply_is_held_to_it_and_a_rollback_retires_it(
+    tmp_path: Path,
+) -> None:
+    world = ProcessWorld.make(tmp_path, "ratchet")
+    first = world.applied()
+    kept = RegressionScenario.objects.get(apply_id=first.pk)
+    assert (kept.agent_id, kept.answer, kept.retired_at) == ("guide", "Two hours, says sandbox.", None)
+    for rel, text in OLD.items():
+        (world.paths.halo / rel).write_text(text)
+
+    second = world.applied()
+
+    files = AttemptFiles(world.paths.evolution.apply_attempt(second.pk, 1))
+    (held,) = read_kept_results(files)
+    assert (held.scenario_id, held.state, held.behavior) == (kept.pk, "held", 90)
+    assert fork_wrapper(world.begin_rollback(second)) == 0
+    assert fresh(second).status == "rolled_back"
+    left = RegressionScenario.objects.get(apply_id=second.pk)
+    assert (left.retired_reason, fresh(kept).retired_at) == ("rolled back", None)
