@@ -99,10 +99,11 @@ class SavePoint:
 
 @dataclass(frozen=True, slots=True)
 class HistoryReplaced:
-    """The whole history changed (repair, compaction, images taken out)."""
+    """The whole history changed (repair, compaction, images taken out). ``compacted``: parts of it are gone."""
 
     messages: tuple[Message, ...]
     reason: str
+    compacted: bool = False
     type: Literal["history_replaced"] = "history_replaced"
 
 

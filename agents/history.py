@@ -20,6 +20,9 @@ CUT_SHORT = (
     "This call was cut short and has no result. It may or may not have had its effect: "
     "check before you repeat it, and do not repeat it blindly."
 )
+SUMMARY = "halo_summary"
+"""The key in a message's ``metadata`` by which every reader knows a summary."""
+
 IMAGE_REMOVED = "[image removed: the model's provider refused it]"
 PARTIAL_FAILED = "\n\n[this reply was cut off: the model call failed]"
 PARTIAL_ABORTED = "\n\n[this reply was cut off: the turn was stopped]"
@@ -39,6 +42,44 @@ def user_message(text: str, images: Sequence[tuple[str, bytes]] = ()) -> Message
 
 def reply_message(parts: Iterable[Part], **fields: Any) -> Message:
     return {"kind": "response", "parts": list(parts), **fields}
+
+
+def summary_message(text: str, *, of: int, kept: int, also: Sequence[Part] = ()) -> Message:
+    """What stands for the ``of`` messages before it, followed by ``kept`` that are older than it.
+
+    ``also``: parts of a message that goes on being worked on, word for word behind the summary.
+    """
+    return {
+        "kind": "request",
+        "parts": [{"part_kind": "user-prompt", "content": text}, *also],
+        "metadata": {SUMMARY: {"of": of, "kept": kept}},
+    }
+
+
+def is_summary(message: Message) -> bool:
+    """Whether compaction wrote this message; its first part is the summary, the others are a person's."""
+    return _summary_of(message) is not None
+
+
+def kept_behind(message: Message) -> int:
+    """How many messages behind a summary are older than it; 0 for any other message."""
+    summary = _summary_of(message) or {}
+    kept = summary.get("kept")
+    return kept if isinstance(kept, int) else 0
+
+
+def persons_parts(message: Message) -> list[Part]:
+    """The user-prompt parts that a person, another session or the system wrote; no summary is among them."""
+    if message["kind"] != "request":
+        return []
+    parts = message["parts"][1:] if is_summary(message) else message["parts"]
+    return [part for part in parts if part["part_kind"] == "user-prompt"]
+
+
+def _summary_of(message: Message) -> dict[str, Any] | None:
+    metadata = message.get("metadata")
+    summary = metadata.get(SUMMARY) if isinstance(metadata, dict) else None
+    return summary if isinstance(summary, dict) else None
 
 
 def text_part(text: str) -> Part:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from agents import history as wire
 from agents.abort import Aborted, AbortToken
-from agents.compaction import compact_locally
+from agents.compaction import compact_locally, cut
 from agents.errors import CallFailed, TurnFailed
 from agents.events import (
     AgentDone,
@@ -26,8 +26,10 @@ from agents.events import (
     Usage,
 )
 from agents.model_call import ModelCaller
+from agents.summary import Compactor
+from agents.summary import Outcome as Compaction
 from agents.tool_run import END_AT, ToolRunner
-from agents.tools.registry import definitions, offered_tools
+from agents.tools.registry import Tool, definitions, offered_tools
 from agents.turn import Turn, TurnOutcome
 
 
@@ -38,6 +40,14 @@ async def run_turn(turn: Turn, *, abort: AbortToken) -> TurnOutcome:
     save points agree at every moment.
     """
     return await _TurnLoop(turn, abort).run()
+
+
+async def compact_now(turn: Turn, *, abort: AbortToken) -> tuple[Compaction, str]:
+    """Compact ``turn.history`` without a turn; what came of it, and the reason when it failed before its start.
+
+    Every failure is an outcome, never an exception. Nothing is emitted when there is nothing to compact.
+    """
+    return await _TurnLoop(turn, abort).compact()
 
 
 class _TurnLoop:
@@ -66,14 +76,37 @@ class _TurnLoop:
         turn.emit(Complete(outcome.status, outcome.text, self._calls, self._used))
         return outcome
 
+    async def compact(self) -> tuple[Compaction, str]:
+        turn = self._turn
+        self._replace_history(wire.repair(turn.history), "repaired")
+        if cut(turn.history, keep=turn.context.keep_messages) is None:
+            return "nothing_to_compact", ""
+        try:
+            caller = ModelCaller(turn, definitions(self._tools()))
+            async with caller.model:
+                return await self._compactor(caller).now(), ""
+        except Aborted:
+            return "stopped", ""
+        except TurnFailed as error:
+            return "failed", f"Agent {turn.agent_id}: {error.text}"
+
+    def _tools(self) -> dict[str, Tool]:
+        turn = self._turn
+        return offered_tools(names=turn.tools, access=turn.access, view=turn.view, extra=turn.extra_tools)
+
+    def _compactor(self, caller: ModelCaller) -> Compactor:
+        return Compactor(self._turn, caller, lambda messages: self._ask(caller, messages))
+
     async def _work(self) -> TurnOutcome:
         turn = self._turn
         self._replace_history(wire.repair(turn.history), "repaired")
-        tools = offered_tools(names=turn.tools, access=turn.access, view=turn.view, extra=turn.extra_tools)
+        tools = self._tools()
         caller = ModelCaller(turn, definitions(tools))
         runner = ToolRunner(turn, tools, self._abort)
+        compactor = self._compactor(caller)
         async with caller.model:
             while True:
+                await compactor.when_due()
                 reply = await self._reply(caller)
                 calls = wire.tool_calls(reply)
                 if not calls:
@@ -114,16 +147,34 @@ class _TurnLoop:
                 if replacement is None:
                     await retries.wait(failure)
                 else:
-                    self._replace_history(*replacement)
+                    self._replace_history(*replacement, compacted=failure.kind == "context")
                     self._turn.emit(SystemNote(f"{failure.words} Trying again: {replacement[1]}."))
                 continue
             self._save_reply(reply)
+            return reply
+
+    async def _ask(self, caller: ModelCaller, messages: Sequence[Message]) -> Message:
+        """A reply beside the conversation, tried again after the failures that pass. Raises CallFailed."""
+        retries = _Retries(self._turn, self._abort)
+        while True:
+            self._calls += 1
+            try:
+                reply = await self._abort.guard(caller.ask_quietly(messages))
+            except CallFailed as failure:
+                if not retries.may_wait(failure):
+                    raise
+                await retries.wait(failure)
+                continue
+            self._count(reply)
             return reply
 
     def _save_reply(self, reply: Message) -> None:
         if reply["parts"]:
             self._turn.history.append(reply)
             self._turn.emit(SavePoint(messages=(reply,)))
+        self._count(reply)
+
+    def _count(self, reply: Message) -> None:
         usage = reply.get("usage", {})
         spent = Usage(
             usage.get("input_tokens", 0),
@@ -145,13 +196,13 @@ class _TurnLoop:
             self._turn.history.append(message)
             self._turn.emit(SavePoint(messages=(message,)))
 
-    def _replace_history(self, messages: Sequence[Message], reason: str) -> None:
+    def _replace_history(self, messages: Sequence[Message], reason: str, *, compacted: bool = False) -> None:
         """Tell of a changed history; one that stayed the same is no event."""
         history = self._turn.history
         if len(messages) == len(history) and all(a is b for a, b in zip(messages, history, strict=True)):
             return
         history[:] = messages
-        self._turn.emit(HistoryReplaced(tuple(messages), reason))
+        self._turn.emit(HistoryReplaced(tuple(messages), reason, compacted))
 
 
 class _Retries:

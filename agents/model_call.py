@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agents import history as wire
@@ -47,16 +47,32 @@ class ModelCaller:
 
     async def call(self, number: int) -> Message:
         """The reply to the turn's history. Raises CallFailed; what streamed until then stays on ``self``."""
-        from agents.providers.failures import sort_failure
-
         self._streamed = ""
         self.has_streamed = False
         try:
-            reply = await self._stream(number)
+            return await self._stream(self._turn.history, lambda event: self._pass_on(event, number))
         except Exception as error:
-            failure = sort_failure(error, has_images=wire.has_images(self._turn.history))
-            raise self._without_key(failure) from error
-        return reply
+            raise self._sorted(error) from error
+
+    async def ask_quietly(self, messages: Sequence[Message]) -> Message:
+        """A reply beside the conversation: no event tells of it. Raises CallFailed."""
+        self._streamed = ""
+        self.has_streamed = False
+        try:
+            return await self._stream(messages, lambda _event: None)
+        except Exception as error:
+            raise self._sorted(error) from error
+
+    @property
+    def context_window(self) -> int | None:
+        """What the model can take at once, in tokens, where the library knows it."""
+        return self.model.context_window
+
+    def _sorted(self, error: Exception) -> CallFailed:
+        from agents.providers.failures import sort_failure
+
+        failure = sort_failure(error, has_images=wire.has_images(self._turn.history))
+        return self._without_key(failure)
 
     def _without_key(self, failure: CallFailed) -> CallFailed:
         """Some servers repeat the key they refuse; their words go into logs and onto pages."""
@@ -66,19 +82,21 @@ class ModelCaller:
         words = failure.words.replace(key, "[the key]")
         return CallFailed(failure.kind, words, retry_after=failure.retry_after)
 
-    async def _stream(self, number: int) -> Message:
+    async def _stream(
+        self, messages: Sequence[Message], pass_on: Callable[[ModelResponseStreamEvent], None]
+    ) -> Message:
         from pydantic_ai.direct import model_request_stream
 
         from agents.providers.codec import reply_to_wire
 
         async with model_request_stream(
             self.model,
-            self._codec.objects(self._turn.history),
+            self._codec.objects(messages),
             model_settings=self._settings,
             model_request_parameters=self._parameters,
         ) as stream:
             async for event in stream:
-                self._pass_on(event, number)
+                pass_on(event)
             reply = stream.get()
         return reply_to_wire(reply)
 

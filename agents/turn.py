@@ -42,6 +42,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextRules:
+    """When a history is compacted and how. ``max_tokens`` None: the model's own window, where it is known."""
+
+    max_tokens: int | None = None
+    compress_at: float = 0.8
+    keep_messages: int = 5
+    summarize_timeout_sec: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One inbound message (or merged batch) to be worked off.
 
@@ -62,6 +72,7 @@ class Turn:
     view: View
     emit: Callable[[AgentEvent], None]
     limits: Limits = field(default_factory=Limits)
+    context: ContextRules = field(default_factory=ContextRules)
     wants_interrupt: Callable[[], bool] = lambda: False
     extra_tools: Sequence[Callable[..., Any]] = ()
     retries: RetryPolicy = field(default_factory=RetryPolicy)

@@ -49,7 +49,12 @@ def thinking(thought: str, answer: str) -> Step:
     return step
 
 
-def tool_calls(*calls: tuple[str, dict[str, Any] | str], before: str = "", ids: Sequence[str] = ()) -> Step:
+def tool_calls(
+    *calls: tuple[str, dict[str, Any] | str],
+    before: str = "",
+    ids: Sequence[str] = (),
+    usage: tuple[int, int] = (10, 5),
+) -> Step:
     """Parallel calls as (tool, arguments); text arguments are sent as they are, however broken."""
 
     def step(handler: _Handler) -> None:
@@ -64,7 +69,7 @@ def tool_calls(*calls: tuple[str, dict[str, Any] | str], before: str = "", ids: 
             for start in range(0, len(written), 20):
                 piece = {"index": index, "function": {"arguments": written[start : start + 20]}}
                 handler.chunk({"tool_calls": [piece]})
-        handler.end_reply("tool_calls", (10, 5))
+        handler.end_reply("tool_calls", usage)
 
     return step
 

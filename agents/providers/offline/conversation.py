@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestParameters
 
+from agents.history import SUMMARY
 from agents.providers.offline.engine import Situation
 from agents.providers.offline.steps import Call, Result
 
@@ -30,6 +31,7 @@ def situation(messages: Sequence[ModelMessage], parameters: ModelRequestParamete
         system_prompt=_system_prompt(messages, parameters),
         message="\n\n".join(_said(messages[start])) if messages else "",
         done=_done(messages[start:]),
+        earlier=[pair for message in messages[:start] if (pair := _spoken(message))],
     )
 
 
@@ -45,14 +47,31 @@ def part_tokens(part: object) -> int:
 
 
 def _asks(message: ModelMessage) -> bool:
-    return isinstance(message, ModelRequest) and any(
-        isinstance(part, UserPromptPart) for part in message.parts
-    )
+    """Whether a person speaks here; a summary alone is nobody's message."""
+    return any(isinstance(part, UserPromptPart) for part in _parts_of_now(message))
+
+
+def _parts_of_now(message: ModelMessage) -> Sequence[object]:
+    if not isinstance(message, ModelRequest):
+        return ()
+    return message.parts[1:] if SUMMARY in (message.metadata or {}) else message.parts
+
+
+def _spoken(message: ModelMessage) -> tuple[str, str] | None:
+    if isinstance(message, ModelRequest):
+        texts = _texts(message.parts)
+        return ("Person", "\n\n".join(texts)) if texts else None
+    text = "\n\n".join(part.content for part in message.parts if isinstance(part, TextPart))
+    return ("Agent", text) if text else None
 
 
 def _said(message: ModelMessage) -> list[str]:
+    return _texts(_parts_of_now(message))
+
+
+def _texts(parts: Sequence[object]) -> list[str]:
     texts: list[str] = []
-    for part in message.parts:
+    for part in parts:
         if isinstance(part, UserPromptPart):
             content = [part.content] if isinstance(part.content, str) else part.content
             texts += [item for item in content if isinstance(item, str)]

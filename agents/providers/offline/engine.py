@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agents.providers.offline import NAME, chat, drafter, merger, scorer
+from agents.providers.offline import NAME, chat, drafter, merger, scorer, summary
 from agents.providers.offline.brief import Brief, parse
 from agents.providers.offline.flow import without_stamp
 from agents.providers.offline.steps import Call, Result, Task, next_step
@@ -20,11 +20,15 @@ ROLES: dict[str, dict[str, Callable[[Brief], Task]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A turn so far: ``done`` are its tool calls with their results, in order."""
+    """A turn so far: ``done`` are its tool calls with their results, in order.
+
+    ``earlier``: who spoke before it and what they said.
+    """
 
     system_prompt: str
     message: str
     done: Sequence[tuple[Call, Result]]
+    earlier: Sequence[tuple[str, str]] = ()
 
 
 def step(situation: Situation) -> str | tuple[Call, ...]:
@@ -36,6 +40,8 @@ def step(situation: Situation) -> str | tuple[Call, ...]:
 
 
 def _task(situation: Situation) -> Task:
+    if situation.message.startswith(summary.HEADING):
+        return summary.summarise([(who, without_stamp(text)) for who, text in situation.earlier])
     tasks = next(
         (tasks for heading, tasks in ROLES.items() if situation.system_prompt.lstrip().startswith(heading)),
         None,
