@@ -18,6 +18,7 @@ def context_tokens(history: Sequence[Message], *, system_prompt: str = "") -> in
     """The count of the newest reply with its own output, and an estimate of what came after it.
 
     A reply that a summary stands before was counted with all that the summary replaced; it says nothing now.
+    A count below half of the estimate isn't believed: some servers leave out what they had in their cache.
     """
     stale_until = 0
     for position, message in enumerate(history):
@@ -26,7 +27,7 @@ def context_tokens(history: Sequence[Message], *, system_prompt: str = "") -> in
     for position in range(len(history) - 1, stale_until - 1, -1):
         counted = _counted(history[position])
         if counted:
-            return counted + estimate(history[position + 1 :])
+            return max(counted + estimate(history[position + 1 :]), estimate(history) // 2)
     return text_tokens(system_prompt) + estimate(history)
 
 

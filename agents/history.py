@@ -70,10 +70,10 @@ def kept_behind(message: Message) -> int:
 
 def persons_parts(message: Message) -> list[Part]:
     """The user-prompt parts that a person, another session or the system wrote; no summary is among them."""
-    if message["kind"] != "request":
+    if message.get("kind") != "request":
         return []
     parts = message["parts"][1:] if is_summary(message) else message["parts"]
-    return [part for part in parts if part["part_kind"] == "user-prompt"]
+    return [part for part in parts if part.get("part_kind") == "user-prompt"]
 
 
 def _summary_of(message: Message) -> dict[str, Any] | None:

@@ -9,7 +9,9 @@ class EvolutionConfig(AppConfig):
     def ready(self) -> None:
         from evolution.chat_command import register
         from evolution.finality import apply_is_final
+        from evolution.pre_compact import register as register_trigger
         from workspaces.publish_lock import finality
 
         register()
+        register_trigger()
         finality.register(apply_is_final)

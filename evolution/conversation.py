@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agents.events import Message
+from agents.history import is_summary, persons_parts
 
 STAMP = re.compile(
     r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] ?(?:\(from: session [^)\n]*\) )?", re.MULTILINE
@@ -24,12 +25,11 @@ _ARGUMENT_CHARS = 200
 
 
 def user_texts(message: Message) -> list[str]:
-    """What may be quoted of a user's message: all of it, each part, each of several merged ones. No stamps."""
-    if message.get("kind") != "request":
-        return []
-    parts = [
-        plain_text(part.get("content")) for part in message["parts"] if part.get("part_kind") == "user-prompt"
-    ]
+    """What may be quoted of a user's message: all of it, each part, each of several merged ones. No stamps.
+
+    A summary that compaction wrote is nobody's words.
+    """
+    parts = [plain_text(part.get("content")) for part in persons_parts(message)]
     if not parts:
         return []
     whole = "\n".join(parts)
@@ -95,10 +95,12 @@ def tool_flow(messages: Sequence[Message]) -> str:
 def _entries(messages: Sequence[Message]) -> Iterator[str]:
     for number, message in enumerate(messages, start=1):
         speaker = "User" if message.get("kind") == "request" else "Agent"
+        summary = message["parts"][0] if is_summary(message) else None
         for part in message["parts"]:
             text = _part_entry(part)
             if text:
-                yield f"## {number}. {_heading(part, speaker)}\n\n{text}"
+                heading = "System" if part is summary else _heading(part, speaker)
+                yield f"## {number}. {heading}\n\n{text}"
 
 
 def _heading(part: dict[str, Any], speaker: str) -> str:

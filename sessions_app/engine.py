@@ -172,6 +172,7 @@ class Engine:
             view=ingredients.view,
             emit=emit,
             limits=ingredients.limits,
+            context=ingredients.context,
             secret_env=ingredients.secret_env,
             wants_interrupt=lambda: running.interrupted,
             extra_tools=tool_bundles.tools_for(host, names=ingredients.tools),
@@ -180,6 +181,7 @@ class Engine:
             outcome = await run_turn(turn, abort=running.abort)
         finally:
             opened.rows = recorder.rows
+            opened.compacted |= recorder.compacted
             opened.log.memory = None
         if failure is not None:
             raise failure

@@ -1,9 +1,10 @@
-"""The settings that bound one turn, as the plain value the loop is handed."""
+"""The settings that bound one turn, as the plain values the loop is handed."""
 
 from __future__ import annotations
 
-from agents.turn import Limits
+from agents.turn import ContextRules, Limits
 from core.settings_file import Settings
+from workspaces.agent_yaml import AgentConfig
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -13,4 +14,14 @@ def limits_of(settings: Settings) -> Limits:
         shell_output_bytes=settings.get("general.limits.shell_output_bytes"),
         tool_result_chars=settings.get("general.limits.tool_result_chars"),
         tool_result_ui_chars=settings.get("general.limits.tool_result_ui_chars"),
+    )
+
+
+def context_rules_of(settings: Settings, agent: AgentConfig) -> ContextRules:
+    """``agent.yaml``'s ``context`` and the settings ``general.compact.*``."""
+    return ContextRules(
+        max_tokens=agent.context_max_tokens,
+        compress_at=agent.compress_at,
+        keep_messages=settings.get("general.compact.keep_messages"),
+        summarize_timeout_sec=settings.get("general.compact.summarize_timeout_sec"),
     )

@@ -25,6 +25,7 @@ from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.titles import title_of
+from sessions_app.turn_compacted import turn_compacted
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class OpenSession:
     """``history`` and ``rows`` (which ui rows show each message) agree with the raw log at every moment.
 
     ``stamps``: of every message that stands in the logs. ``pending``: ids of queued messages that stand in the
-    history and whose turn hasn't ended.
+    history and whose turn hasn't ended. ``compacted``: a turn that hasn't ended has shortened the history.
     """
 
     row: Session
@@ -42,6 +43,7 @@ class OpenSession:
     rows: list[Sequence[str]]
     stamps: set[str]
     pending: list[int] = field(default_factory=list)
+    compacted: bool = False
 
 
 def open_session(session_id: str, *, home: HaloHome) -> OpenSession:
@@ -98,6 +100,8 @@ def finish_turn(
     A turn that ended softly leaves its messages pending: the follow-up turn answers them.
     """
     opened.log.end_turn()
+    if outcome.status != "interrupted":
+        _tell_compacted(opened, now)
     with transaction.atomic():
         if outcome.status != "interrupted":
             queue.mark_worked(opened.pending, now=now)
@@ -114,6 +118,13 @@ def finish_turn(
         announce(opened.row, change="turn_ended", now=now)
     if outcome.status != "interrupted":
         opened.pending = []
+
+
+def _tell_compacted(opened: OpenSession, now: datetime) -> None:
+    """Once for each turn that compacted, whoever takes an interest or not."""
+    if opened.compacted:
+        opened.compacted = False
+        turn_compacted(opened.row, now=now)
 
 
 def fold_unanswered(opened: OpenSession, *, now: datetime) -> int:

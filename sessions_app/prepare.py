@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from agents.turn import AccessLevel, Limits, ModelChoice, View
+from agents.turn import AccessLevel, ContextRules, Limits, ModelChoice, View
 from agents.views import full_view, readonly_view, workspace_view
 from core.paths import HaloHome, UnsafePathError, WorkspacePaths
 from core.settings_file import Settings
 from sessions_app.create import checked_working_dir
 from sessions_app.errors import SessionRefused
-from sessions_app.limits import limits_of
+from sessions_app.limits import context_rules_of, limits_of
 from sessions_app.models import Session
 from workspaces.compose import SurfaceError, compose
 from workspaces.model_choice import ModelUnavailableError, resolve_model
@@ -29,6 +29,7 @@ class Ingredients:
     access: AccessLevel
     view: View
     limits: Limits
+    context: ContextRules
     secret_env: frozenset[str]
 
 
@@ -73,6 +74,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         access=_level(session),
         view=view_of(_level(session), paths, home, settings, working_dir),
         limits=limits_of(settings),
+        context=context_rules_of(settings, composed.agent),
         secret_env=settings.secret_variables(),
     )
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agents.history import persons_parts
 from sessions_app.logs import records as make
 from sessions_app.logs.raw_view import RawView
 from sessions_app.logs.records import Message, Record, Row
@@ -66,7 +67,7 @@ def rows_of(message: Message, row_ids: Sequence[str], results: Mapping[str, dict
         blocks = [block for part in message["parts"] if (block := _block(part, results))]
         at = str(message.get("timestamp", ""))
         return [make.assistant_row(row_id=row_id, at=at, blocks=blocks) for row_id in row_ids[:1]]
-    prompts = [part for part in message["parts"] if part.get("part_kind") == "user-prompt"]
+    prompts = persons_parts(message)
     return [_user_row(part, row_id) for part, row_id in zip(prompts, row_ids, strict=False)]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents import events
+from agents.history import persons_parts
 from core import clock
 from sessions_app.logs import records as make
 from sessions_app.logs.agreement import closed_blocks
@@ -45,6 +46,7 @@ class TurnRecorder:
         self._monotonic = monotonic
         self._saved_at = monotonic()
         self._reply: _Reply | None = None
+        self.compacted = False
         log.memory = self._memory
 
     def record(self, event: events.AgentEvent) -> None:
@@ -65,7 +67,8 @@ class TurnRecorder:
                 self._discard(call)
             case events.SavePoint():
                 self._save_point(event)
-            case events.HistoryReplaced(messages=messages):
+            case events.HistoryReplaced(messages=messages, compacted=compacted):
+                self.compacted |= compacted
                 self._replace(messages)
             case events.SystemNote(text=text):
                 self._system("note", text)
@@ -116,10 +119,14 @@ class TurnRecorder:
         self._saved_at = self._monotonic()
 
     def _replace(self, messages: Sequence[Message]) -> None:
-        """Messages that stayed the same objects keep their rows, wherever they stand now."""
+        """Messages and parts that stayed the same objects keep their rows, wherever they stand now."""
         shown = {id(message): rows for message, rows in zip(self._known, self.rows, strict=False)}
         calls = _rows_by_call(self._known, self.rows)
-        self.rows = [shown.get(id(message)) or _rows_of_results(message, calls) for message in messages]
+        spoken = _rows_by_prompt(self._known, self.rows)
+        self.rows = [
+            shown.get(id(message)) or _rows_of_results(message, calls) or _rows_of_prompts(message, spoken)
+            for message in messages
+        ]
         self._known = list(messages)
         self.log.replace_history(messages, self.rows)
 
@@ -227,6 +234,20 @@ def _rows_of_results(message: Message, calls: dict[str, Sequence[str]]) -> Seque
         if part.get("tool_call_id") in calls:
             return calls[part["tool_call_id"]]
     return ()
+
+
+def _rows_by_prompt(history: Sequence[Message], rows: Sequence[Sequence[str]]) -> dict[int, str]:
+    """The row of each part that somebody wrote, by the part's identity."""
+    return {
+        id(part): row_id
+        for message, shown in zip(history, rows, strict=False)
+        for part, row_id in zip(persons_parts(message), shown, strict=False)
+    }
+
+
+def _rows_of_prompts(message: Message, spoken: dict[int, str]) -> Sequence[str]:
+    """A summary takes over the rows of the messages that stand in it word for word."""
+    return tuple(spoken[id(part)] for part in persons_parts(message) if id(part) in spoken)
 
 
 def _cut(text: str, limit: int) -> str:

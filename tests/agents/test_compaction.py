@@ -177,6 +177,8 @@ async def test_counting_goes_by_the_newest_reply_unless_a_summary_came_after_it(
     reply = wire.reply_message([wire.text_part("x")], usage={"input_tokens": 900, "output_tokens": 90})
     history = [*conversation(3), reply, wire.user_message("four")]
     assert context_tokens(history) == 990 + estimate(history[-1:])
+    cached = wire.reply_message([wire.text_part("x")], usage={"input_tokens": 9})
+    assert context_tokens([*conversation(3), cached]) == estimate([*conversation(3), cached]) // 2
     found = cut(history, keep=2)
     assert found is not None
     shorter = found.joined("Short.")
