@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+SHUTDOWN_GRACE_SEC = 3.0
+
 Result = TypeVar("Result")
 
 
@@ -15,19 +17,28 @@ class Aborted(Exception):
 
 
 class AbortToken:
-    """Set from any thread; never unset. ``on_abort`` callbacks run on the thread that aborts."""
+    """Set from any thread; never unset. ``on_abort`` callbacks run on the thread that aborts.
+
+    ``for_shutdown``: the whole process ends, so that commands get ``SHUTDOWN_GRACE_SEC`` to end.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] = []
         self._set = False
+        self._for_shutdown = False
 
     @property
     def is_set(self) -> bool:
         return self._set
 
-    def abort(self) -> None:
+    @property
+    def for_shutdown(self) -> bool:
+        return self._for_shutdown
+
+    def abort(self, *, for_shutdown: bool = False) -> None:
         with self._lock:
+            self._for_shutdown = self._for_shutdown or for_shutdown
             if self._set:
                 return
             self._set = True

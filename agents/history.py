@@ -26,6 +26,7 @@ SUMMARY = "halo_summary"
 IMAGE_REMOVED = "[image removed: the model's provider refused it]"
 PARTIAL_FAILED = "\n\n[this reply was cut off: the model call failed]"
 PARTIAL_ABORTED = "\n\n[this reply was cut off: the turn was stopped]"
+PARTIAL_SHUTDOWN = "\n\n[this reply was cut off: the server was shut down]"
 
 
 def user_message(text: str, images: Sequence[tuple[str, bytes]] = ()) -> Message:

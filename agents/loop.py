@@ -133,7 +133,9 @@ class _TurnLoop:
             try:
                 reply = await self._abort.guard(caller.call(self._calls))
             except Aborted:
-                self._keep_partial(caller.partial_text, wire.PARTIAL_ABORTED)
+                ended_by_shutdown = self._abort.for_shutdown
+                marker = wire.PARTIAL_SHUTDOWN if ended_by_shutdown else wire.PARTIAL_ABORTED
+                self._keep_partial(caller.partial_text, marker)
                 raise
             except CallFailed as failure:
                 replacement = retries.mend(failure)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +23,6 @@ from agents.process_group import group_lives, signal_group
 from agents.tools.context import ToolContext, ToolError
 from agents.view import View
 
-KILL_GRACE_SEC = 10.0
 _AFTER_KILL_SEC = 2.0
 _PIECE = 65_536
 
@@ -121,7 +121,7 @@ class _Watch:
                 self._kill(pipe)
             elif self._context.view.shell == "sandbox":
                 self._drain(
-                    pipe, _AFTER_KILL_SEC
+                    pipe, _after_kill_sec
                 )  # nothing outlives the sandbox; its last one is just ending
             self._read(pipe)
             return Outcome(
@@ -171,16 +171,16 @@ class _Watch:
         """SIGTERM to the group, SIGKILL after the grace. The leader is reaped last, its id stays ours."""
         group = self._process.pid
         signal_group(group, signal.SIGTERM)
-        self._drain(pipe, KILL_GRACE_SEC, until_gone=group)
+        self._drain(pipe, self._context.kill_grace_sec, until_gone=group)
         signal_group(group, signal.SIGKILL)
-        self._drain(pipe, _AFTER_KILL_SEC)
+        self._drain(pipe, _after_kill_sec)
 
-    def _drain(self, pipe: int, seconds: float, until_gone: int | None = None) -> None:
-        """Read on until the pipe's end (or, given a group, until none of it lives), at most ``seconds``."""
-        deadline = time.monotonic() + seconds
+    def _drain(self, pipe: int, seconds: Callable[[], float], until_gone: int | None = None) -> None:
+        """Read on until the pipe's end (or, given a group, until none of it lives), at most ``seconds()``."""
+        started = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
-            while time.monotonic() < deadline:
+            while time.monotonic() < started + seconds():
                 if until_gone is not None and not group_lives(until_gone):
                     return
                 if self._at_end and until_gone is None:
@@ -189,6 +189,10 @@ class _Watch:
                     time.sleep(0.02)
                 elif selector.select(0.02):
                     self._read(pipe, once=True)
+
+
+def _after_kill_sec() -> float:
+    return _AFTER_KILL_SEC
 
 
 def _wake(waker: int) -> None:

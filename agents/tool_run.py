@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agents import history as wire
-from agents.abort import Aborted, AbortToken
+from agents.abort import SHUTDOWN_GRACE_SEC, Aborted, AbortToken
 from agents.events import SavePoint, ToolCall, ToolResult
 from agents.providers.codec import arguments_of
-from agents.tools.context import ToolContext, ToolError, ToolLimits
+from agents.tools.context import KILL_GRACE_SEC, ToolContext, ToolError, ToolLimits
 from core.texts import encodable
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class ToolRunner:
             ),
             is_aborted=lambda: abort.is_set,
             on_abort=abort.on_abort,
+            kill_grace_sec=lambda: SHUTDOWN_GRACE_SEC if abort.for_shutdown else KILL_GRACE_SEC,
             secret_env=turn.secret_env,
             session_id=turn.session_id,
         )

@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from typing import Any
 
 from core.frames import MAX_FRAME_BYTES
+from core.paths import halo_home
 from halo_site.ticking import Ticking
+from sessions_app.worker import Worker
+
+EXIT_AFTER_SEC = 9.0
 
 
 def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. ``port`` 0 takes a free one.
 
+    What hasn't ended ``EXIT_AFTER_SEC`` after the signal (a tool that hangs) ends with the process.
+
     One JSON line goes to ``ready_descriptor``: ``{"port": 8000}`` once it listens, or ``{"error": ...}``.
     """
     from daphne.endpoints import build_endpoint_description_strings
     from daphne.server import Server
+    from twisted.internet import reactor  # after daphne, which chooses the one on asyncio
 
     from halo_site.asgi import application
 
@@ -26,6 +34,7 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
     class FollowedServer(Server):
         def listen_success(self, listening: Any) -> None:
             super().listen_success(listening)
+            worker.start()
             _tell(ready_descriptor, {"port": listening.getHost().port})
 
         def listen_error(self, reason: Any) -> None:
@@ -33,6 +42,14 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
             _tell(ready_descriptor, {"error": reason.getErrorMessage()})
             self.stop()
 
+    def signalled() -> None:
+        worker.shut_down()
+        exit_late = threading.Timer(EXIT_AFTER_SEC, os._exit, [1])
+        exit_late.daemon = True
+        exit_late.start()
+
+    worker = Worker(home=halo_home())
+    reactor.addSystemEventTrigger("before", "shutdown", signalled)  # type: ignore[arg-type]  # its stub is wrong
     ticking = Ticking()
     ticking.start()
     try:
@@ -45,6 +62,7 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
             websocket_max_message_size=MAX_FRAME_BYTES,
         ).run()
     finally:
+        worker.close()
         ticking.stop()
     for text in failure:
         sys.stderr.write(f"{text}\n")

@@ -7,7 +7,6 @@ sees the turn itself, whose save points are plain appends.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,24 +20,22 @@ from agents.events import AgentEvent, Complete, TurnError, Usage
 from agents.turn import Turn, TurnOutcome
 from core import clock
 from core.paths import HaloHome
-from sessions_app import lease, model_library, queue, tool_bundles
+from sessions_app import lease, ledger, model_library, queue, tool_bundles
 from sessions_app.errors import SessionUnreadable
 from sessions_app.logs import LeaseLostError, TurnRecorder
+from sessions_app.models import Session
 from sessions_app.open_session import (
     OpenSession,
-    close_session,
     finish_turn,
     fold_unanswered,
+    land_turn,
     note,
     open_session,
     take_batch,
 )
 from sessions_app.prepare import CannotStart, Ingredients, prepare
+from sessions_app.tree_lease import Seen, TreeLeases
 from sessions_app.turn_host import TurnHost
-
-logger = logging.getLogger(__name__)
-
-LOOK_FOR_MESSAGES_SEC = 1.0
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -52,15 +49,33 @@ class _Running:
     abort: AbortToken = field(default_factory=AbortToken)
     stopped: bool = False
     interrupted: bool = False
+    pending: list[int] = field(default_factory=list)
 
 
 class Engine:
-    """One per process. ``work`` may be called for any number of sessions at once, once for each."""
+    """One per process. ``work`` may be called for any number of sessions at once, once for each.
 
-    def __init__(self, *, home: HaloHome, threads: int = 4) -> None:
+    ``keeps_ledger``: sessions at work are entered there, so that a successor tells them if this process dies.
+    ``on_waiting`` is told of a session in a tree held here that waits and isn't at work.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: HaloHome,
+        threads: int = 4,
+        keeps_ledger: bool = False,
+        on_waiting: Callable[[str], None] = lambda _session_id: None,
+    ) -> None:
         self._home = home
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="session-db")
         self._running: dict[str, _Running] = {}
+        self._keeps_ledger = keeps_ledger
+        self._on_waiting = on_waiting
+        self._closing = False
+        self._leases = TreeLeases(
+            home=home, in_pool=self.in_pool, look=self._take_in, lost=self._tree_is_lost
+        )
 
     async def work(self, session_id: str, *, watch: Watcher = lambda _event: None) -> TurnOutcome | None:
         """Work off everything that waits; the last turn's outcome, None when nothing asked for one.
@@ -68,37 +83,28 @@ class Engine:
         ``watch`` sees every event after the log has it. Raises SessionHeld when another process works the
         session (the message stays queued and that process takes it), SessionRefused, SessionUnreadable.
         """
-        outcome: TurnOutcome | None = None
-        again = True
-        while again:
-            opened = await self._open(session_id)
-            running = self._running[session_id] = _Running()
-            keeper = asyncio.create_task(self._keep(opened, running))
-            try:
-                outcome = await self._drain(opened, running, watch) or outcome
-            except LeaseLostError as error:
-                raise SessionUnreadable(f"This process no longer works the session: {error}") from error
-            except OSError as error:
-                raise _unreadable(error, "written") from error
-            finally:
-                keeper.cancel()
-                self._running.pop(session_id, None)
-                again = await self._in_pool(close_session, opened)
-            again = again and not running.stopped
-        return outcome
+        return await self._work(session_id, _Running(), watch)
 
-    async def _open(self, session_id: str) -> OpenSession:
-        try:
-            return await self._in_pool(open_session, session_id, home=self._home)
-        except OSError as error:  # what a crash left is mended on opening, which writes
-            raise _unreadable(error, "opened") from error
+    async def fold(self, session_id: str) -> None:
+        """A stop of a session that isn't at work: what waits goes into its history, unanswered."""
+        await self._work(session_id, _Running(stopped=True), lambda _event: None)
 
     def stop(self, session_id: str) -> bool:
-        """Abort the turn that runs here; what waits is folded in unanswered. False when nothing runs."""
+        """Abort the turns that run here, of the session and all below it; what waits is folded in unanswered.
+
+        False when nothing runs.
+        """
+        running = self._at_work(session_id)
+        for each in running:
+            each.stopped = True
+            each.abort.abort()
+        return bool(running)
+
+    def interrupt(self, session_id: str) -> bool:
+        """Abort the turn that runs here; what waits is worked next. False when nothing runs."""
         running = self._running.get(session_id)
         if running is None:
             return False
-        running.stopped = True
         running.abort.abort()
         return True
 
@@ -108,28 +114,98 @@ class Engine:
         if running is not None:
             running.interrupted = True
 
+    def is_at_work(self, session_id: str) -> bool:
+        return session_id in self._running
+
+    def shut_down(self) -> None:
+        """The process ends: no turn starts any more, those that run are landed as if their process had died,
+        and the ledger keeps them, so that whoever comes next goes on with them.
+        """
+        self._closing = True
+        for running in list(self._running.values()):
+            running.abort.abort(for_shutdown=True)
+
     def close(self) -> None:
         self._pool.shutdown(wait=True)
 
+    def _at_work(self, session_id: str) -> list[_Running]:
+        below = f"{session_id}>"
+        return [
+            running
+            for name, running in list(self._running.items())
+            if name == session_id or name.startswith(below)
+        ]
+
+    async def _work(self, session_id: str, running: _Running, watch: Watcher) -> TurnOutcome | None:
+        outcome: TurnOutcome | None = None
+        again = True
+        try:
+            while again and not self._closing:
+                async with self._leases.hold(session_id.split(">", 1)[0]) as held:
+                    outcome = await self._pass(session_id, held, running, watch) or outcome
+                again = not running.stopped and await self.in_pool(queue.wants_turn, session_id)
+        except LeaseLostError as error:
+            raise SessionUnreadable(f"This process no longer works the session: {error}") from error
+        except OSError as error:  # what a crash left is mended on opening, which writes
+            raise _unreadable(error) from error
+        return outcome
+
+    async def _pass(
+        self, session_id: str, held: lease.Lease, running: _Running, watch: Watcher
+    ) -> TurnOutcome | None:
+        """Open the session, work off what waits, close it."""
+        self._running[session_id] = running
+        try:
+            opened = await self.in_pool(open_session, session_id, home=self._home, held=held)
+            if self._keeps_ledger:
+                await self.in_pool(ledger.enter, session_id, held=held, now=clock.now())
+            return await self._drain(opened, running, watch)
+        finally:
+            self._running.pop(session_id, None)
+            if self._keeps_ledger and not self._closing:
+                await self.in_pool(ledger.leave, session_id, held=held)
+
     async def _drain(self, opened: OpenSession, running: _Running, watch: Watcher) -> TurnOutcome | None:
         outcome: TurnOutcome | None = None
-        while not running.stopped and await self._in_pool(take_batch, opened):
+        while not running.stopped and not self._closing and await self.in_pool(take_batch, opened):
             running.interrupted = False
+            running.pending = list(opened.pending)
+            running.abort = AbortToken()
+            if running.stopped or self._closing:  # said while the batch was taken
+                running.abort.abort(for_shutdown=self._closing)
             outcome = await self._turn(opened, running, watch)
-        if running.stopped:
-            await self._in_pool(fold_unanswered, opened, now=clock.now())
+        if running.stopped and not self._closing:
+            await self.in_pool(fold_unanswered, opened, now=clock.now())
         return outcome
 
     async def _turn(self, opened: OpenSession, running: _Running, watch: Watcher) -> TurnOutcome:
         try:
-            ingredients = await self._in_pool(prepare, opened.row, home=self._home)
+            ingredients = await self.in_pool(prepare, opened.row, home=self._home)
         except CannotStart as error:
             return await self._refuse(opened, str(error), watch)
         meter = _Meter()
         outcome = await self._run(opened, running, ingredients, meter, watch)
+        if self._closing and outcome.status == "aborted":
+            await self.in_pool(land_turn, opened, spent=meter.spent, now=clock.now())
+            return outcome
         finish = partial(finish_turn, spent=meter.spent, context_tokens=meter.context, now=clock.now())
-        await self._in_pool(finish, opened, outcome)
+        await self.in_pool(finish, opened, outcome)
         return outcome
+
+    def _take_in(self, seen: Seen) -> None:
+        """What other processes accepted or asked, found by the look at a tree's rows."""
+        for session_id, what in seen.asked.items():
+            (self.stop if what == Session.Asked.STOP else self.interrupt)(session_id)
+        for session_id, message_ids in seen.waiting.items():
+            running = self._running.get(session_id)
+            if running is None:
+                self._on_waiting(session_id)
+            elif message_ids - set(running.pending):
+                running.interrupted = True
+
+    def _tree_is_lost(self, root_id: str) -> None:
+        for running in self._at_work(root_id):
+            running.abort.abort()
 
     async def _run(
         self,
@@ -139,7 +215,7 @@ class Engine:
         meter: _Meter,
         watch: Watcher,
     ) -> TurnOutcome:
-        run_turn = await self._in_pool(model_library.load)
+        run_turn = await self.in_pool(model_library.load)
         recorder = TurnRecorder(
             opened.log, opened.history, opened.rows, ui_chars=ingredients.limits.tool_result_ui_chars
         )
@@ -160,7 +236,7 @@ class Engine:
             meter.take(event)
             watch(event)
 
-        host = TurnHost(opened.row.pk, ingredients.access, ingredients.team, self._in_pool)
+        host = TurnHost(opened.row.pk, ingredients.access, ingredients.team, self.in_pool)
         turn = Turn(
             agent_id=opened.row.agent_id,
             session_id=opened.row.pk,
@@ -185,41 +261,27 @@ class Engine:
             opened.log.memory = None
         if failure is not None:
             raise failure
+        opened.held.check()  # an abort because the lease was lost ends nothing: a successor answers
         return outcome
 
     async def _refuse(self, opened: OpenSession, text: str, watch: Watcher) -> TurnOutcome:
         """The session answers with what is wrong; the message counts as worked off."""
         outcome = TurnOutcome("failed", "", text)
-        await self._in_pool(note, opened, text, kind="error")
+        await self.in_pool(note, opened, text, kind="error")
         watch(TurnError("cannot_start", text))
         finish = partial(finish_turn, spent=Usage(0, 0), context_tokens=0, now=clock.now())
-        await self._in_pool(finish, opened, outcome)
+        await self.in_pool(finish, opened, outcome)
         watch(Complete("failed", "", 0))
         return outcome
 
-    async def _keep(self, opened: OpenSession, running: _Running) -> None:
-        """Renew the lease, and look for messages that other processes accepted."""
-        renewed_at = clock.suspended_seconds()
-        while True:
-            await asyncio.sleep(LOOK_FOR_MESSAGES_SEC)
-            try:
-                if clock.suspended_seconds() - renewed_at >= lease.RENEW_SEC:
-                    if not await self._in_pool(lease.renew, opened.held):
-                        running.abort.abort()
-                        return
-                    renewed_at = clock.suspended_seconds()
-                pending = list(opened.pending)
-                if await self._in_pool(queue.wants_turn, opened.row.pk, beside=pending):
-                    running.interrupted = True
-            except Exception:  # the lease's own deadline ends the writing if this goes on
-                logger.exception("Session %s: lease and queue could not be looked after", opened.row.pk)
-
-    async def _in_pool(
+    async def in_pool(
         self,
         function: Callable[Arguments, Result],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
+        """A whole piece of database or file work; no connection is kept over it."""
+
         def whole() -> Result:
             try:
                 return function(*args, **kwargs)
@@ -229,9 +291,10 @@ class Engine:
         return await asyncio.get_running_loop().run_in_executor(self._pool, whole)
 
 
-def _unreadable(error: OSError, what: str) -> SessionUnreadable:
+def _unreadable(error: OSError) -> SessionUnreadable:
     return SessionUnreadable(
-        f"The session's log can't be {what}: {error}. What was accepted is kept and worked when this is mended."
+        f"The session's log can't be read or written: {error}. What was accepted is kept and worked when this "
+        "is mended."
     )
 
 

@@ -5,7 +5,8 @@
     SessionError (code)
     ├── SessionRefused      the caller asked for what can't be: says what and why
     │   ├── QueueFull       too many messages of agents wait
-    │   └── SessionHeld     another process works this session now
+    │   ├── SessionHeld     another process works this session now
+    │   └── NotInServer     only the web process can do this
     └── SessionUnreadable   its files can't be read or written: an operator must look
 """
 
@@ -43,6 +44,13 @@ class SessionHeld(SessionRefused):
         who = f"process {owner.pid} on {owner.host}" if owner else "another process"
         super().__init__(f"Session {session_id} is being worked by {who}.", "session_held")
         self.owner = owner
+
+
+class NotInServer(SessionRefused):
+    def __init__(self) -> None:
+        super().__init__(
+            "This works only inside the server (halo up); trying again here will not help.", "not_in_server"
+        )
 
 
 class SessionUnreadable(SessionError):

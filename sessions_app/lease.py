@@ -36,11 +36,11 @@ class Lease:
             )
 
 
-def acquire(root_id: str, *, above: int = 0) -> Lease:
+def acquire(root_id: str) -> Lease:
     """Take the lease, or raise SessionHeld (with its owner) or SessionRefused (no such session).
 
-    The new epoch is higher than every earlier one and than ``above``. An owner that is dead on this host is
-    succeeded at once, any other when its lease has expired.
+    The new epoch is higher than every earlier one. An owner that is dead on this host is succeeded at once,
+    any other when its lease has expired.
     """
     started = clock.suspended_seconds()
     now = database_now()
@@ -53,7 +53,7 @@ def acquire(root_id: str, *, above: int = 0) -> Lease:
     rows = Session.objects.filter(pk=root_id, lease_epoch=row.lease_epoch)
     if not free:
         rows = rows.filter(Q(lease_expires_at__lte=now) | Q(lease_host=None))
-    epoch = max(row.lease_epoch, above) + 1
+    epoch = row.lease_epoch + 1
     taken = rows.update(
         lease_host=me.host,
         lease_boot_id=me.boot_id,
@@ -79,6 +79,30 @@ def renew(lease: Lease) -> bool:
     return True
 
 
+def lift(lease: Lease, *, above: int) -> None:
+    """Raise the epoch of a lease we hold over ``above``: a log was written under a higher one, by a database
+    that is gone. Raises LeaseLostError when a successor has the session.
+    """
+    epoch = above + 1
+    held = Session.objects.filter(pk=lease.root_id, lease_epoch=lease.epoch).exclude(lease_host=None)
+    if not held.update(lease_epoch=epoch):
+        lease.deadline = 0.0
+    lease.check()
+    lease.epoch = epoch
+
+
+def confirm(lease: Lease) -> None:
+    """The fence of a transaction that ends a turn: raises LeaseLostError when a successor has the session.
+
+    Inside a transaction the row stays as it is until that transaction has ended.
+    """
+    lease.check()
+    held = Session.objects.filter(pk=lease.root_id, lease_epoch=lease.epoch).exclude(lease_host=None)
+    if not held.update(lease_epoch=lease.epoch):
+        lease.deadline = 0.0
+        lease.check()
+
+
 def release(lease: Lease) -> None:
     """Give the lease back so that the next process need not wait; the epoch stays."""
     lease.deadline = 0.0
@@ -87,7 +111,7 @@ def release(lease: Lease) -> None:
     )
 
 
-def holder(root_id: str) -> ProcessIdentity | None:
+def live_holder(root_id: str) -> ProcessIdentity | None:
     """The live holder, as far as this host and the database's clock can tell."""
     row = Session.objects.filter(pk=root_id).first()
     owner = row.lease_owner if row else None

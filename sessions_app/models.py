@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from core.db.models import ProcessFields
 from core.processes import ProcessIdentity
 from workspaces.models import Workspace
 
@@ -20,6 +21,13 @@ class Session(models.Model):
     class Kind(models.TextChoices):
         CHAT = "chat"
         CRON = "cron"
+
+    class Asked(models.TextChoices):
+        """What another process wants of the one that works the session; it looks every second."""
+
+        NOTHING = ""
+        INTERRUPT = "interrupt"
+        STOP = "stop"
 
     id = models.CharField(max_length=300, primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="sessions")
@@ -50,9 +58,14 @@ class Session(models.Model):
     lease_epoch = models.PositiveBigIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)
 
+    asked = models.CharField(max_length=16, choices=Asked, default=Asked.NOTHING, blank=True)
+    asked_epoch = models.PositiveBigIntegerField(default=0)
+    """Of the lease whose holder is asked; a later holder takes no notice."""
+
     class Meta:
         indexes = [
             models.Index(fields=["workspace", "-last_activity_at"], name="session_by_activity"),
+            models.Index(fields=["id"], condition=~Q(asked=""), name="session_asked"),
         ]
 
     def __str__(self) -> str:
@@ -107,3 +120,20 @@ class QueuedMessage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.stamp}"
+
+
+class RunningSession(ProcessFields):
+    """A session that a server works on now; in rest the table is empty.
+
+    A row of another process than the holder of the tree's lease is a leftover: that process died in the
+    middle of the session's turn (``sessions_app.restart``).
+    """
+
+    session = models.OneToOneField(
+        Session, on_delete=models.CASCADE, primary_key=True, related_name="running"
+    )
+    epoch = models.PositiveBigIntegerField()
+    started_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.session_id} since {self.started_at}"

@@ -19,7 +19,7 @@ from core.paths import HaloHome
 from core.settings_file import Settings
 from sessions_app import lease, queue, stamps
 from sessions_app.create import announce
-from sessions_app.errors import SessionUnreadable
+from sessions_app.errors import SessionRefused, SessionUnreadable
 from sessions_app.logs import FsyncPolicy, LeaseLostError, SessionLog
 from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, Session
@@ -46,27 +46,33 @@ class OpenSession:
     compacted: bool = False
 
 
-def open_session(session_id: str, *, home: HaloHome) -> OpenSession:
-    """Take the lease and read the logs, mended.
+def open_session(session_id: str, *, home: HaloHome, held: lease.Lease | None = None) -> OpenSession:
+    """Read the logs, mended, under the lease of the tree; without ``held`` the lease is taken first.
 
     Raises SessionHeld, SessionRefused, OSError; SessionUnreadable when the workspace isn't there: its history
     isn't either, so nothing may be answered, and what waits goes on waiting.
     """
-    row = Session.objects.select_related("workspace").filter(pk=session_id).first()
-    held = lease.acquire(session_id.split(">", 1)[0])
+    own = lease.acquire(session_id.split(">", 1)[0]) if held is None else None
     try:
-        assert row is not None  # noqa: S101 - acquire has refused a session that isn't there
-        _make_log_folder(row)
-        settings = Settings.load(home, row.workspace.paths)
-        held, log = _opened_log(row, held, settings.get("general.session.fsync"))
-        ui, raw = log.load()
-        # A compaction takes stamps out of the history; the rows keep them.
-        known = stamps.in_history(raw.messages) | {line["stamp"] for line in ui.rows if line.get("stamp")}
-        opened = OpenSession(row, held, log, raw.messages, list(raw.rows), known)
-        _settle_answered(opened)
+        return _opened(session_id, home, held or own)
     except BaseException:
-        lease.release(held)
+        if own is not None:
+            lease.release(own)
         raise
+
+
+def _opened(session_id: str, home: HaloHome, held: lease.Lease | None) -> OpenSession:
+    row = Session.objects.select_related("workspace").filter(pk=session_id).first()
+    if row is None or held is None:
+        raise SessionRefused(f"There is no session {session_id}.", "not_found")
+    _make_log_folder(row)
+    settings = Settings.load(home, row.workspace.paths)
+    log = _opened_log(row, held, settings.get("general.session.fsync"))
+    ui, raw = log.load()
+    # A compaction takes stamps out of the history; the rows keep them.
+    known = stamps.in_history(raw.messages) | {line["stamp"] for line in ui.rows if line.get("stamp")}
+    opened = OpenSession(row, held, log, raw.messages, list(raw.rows), known)
+    _settle_answered(opened)
     return opened
 
 
@@ -97,12 +103,14 @@ def finish_turn(
 ) -> None:
     """The end of a turn: logs durable, then the row, the queue and the event in one transaction.
 
-    A turn that ended softly leaves its messages pending: the follow-up turn answers them.
+    A turn that ended softly leaves its messages pending: the follow-up turn answers them. Raises
+    LeaseLostError, and then nothing is marked: a successor answers.
     """
     opened.log.end_turn()
     if outcome.status != "interrupted":
         _tell_compacted(opened, now)
     with transaction.atomic():
+        lease.confirm(opened.held)
         if outcome.status != "interrupted":
             queue.mark_worked(opened.pending, now=now)
         values: dict[str, object] = {
@@ -127,12 +135,30 @@ def _tell_compacted(opened: OpenSession, now: datetime) -> None:
         turn_compacted(opened.row, now=now)
 
 
+def land_turn(opened: OpenSession, *, spent: Usage, now: datetime) -> None:
+    """A turn that a shutdown cut off: what is there stays, its messages go on waiting for the successor."""
+    note(opened, "The server was shut down during this turn; it goes on when the server is up again.")
+    opened.log.end_turn()
+    last = opened.history[-1] if opened.history else None
+    values: dict[str, object] = {
+        "total_output_tokens": F("total_output_tokens") + spent.output_tokens,
+        "last_activity_at": now,
+    }
+    if last is not None and last["kind"] == "response" and wire.message_text(last):
+        values["output"] = storable(wire.message_text(last))
+    with transaction.atomic():
+        lease.confirm(opened.held)
+        Session.objects.filter(pk=opened.row.pk).update(**values)
+        announce(opened.row, change="turn_ended", now=now)
+
+
 def fold_unanswered(opened: OpenSession, *, now: datetime) -> int:
     """After a stop: what waits goes into the history without a turn. Returns how many messages that were."""
     take_batch(opened, starts_turn=False)
     count = len(opened.pending)
     opened.log.end_turn()
     with transaction.atomic():
+        lease.confirm(opened.held)
         queue.mark_worked(opened.pending, now=now)
         Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now)
         announce(opened.row, change="stopped", now=now)
@@ -157,37 +183,37 @@ def _make_log_folder(row: Session) -> None:
         ) from gone
 
 
-def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> tuple[lease.Lease, SessionLog]:
+def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> SessionLog:
     """The log under this lease.
 
-    A log with a higher epoch than the row (an older database was put back) gets a lease above it: we hold
+    A log with a higher epoch than the row (an older database was put back) lifts the lease above it: we hold
     the row.
     """
 
-    def made(current: lease.Lease) -> SessionLog:
-        return SessionLog(
-            log_folder(row),
-            log_leaf(row),
-            epoch=current.epoch,
-            fsync=fsync,
-            fence=current.check,
-        )
+    def made() -> SessionLog:
+        return SessionLog(log_folder(row), log_leaf(row), epoch=held.epoch, fsync=fsync, fence=held.check)
 
-    log = made(held)
+    log = made()
     try:
         log.load()
     except LeaseLostError as error:
         held.check()
-        lease.release(held)
-        held = lease.acquire(held.root_id, above=error.epoch)
-        log = made(held)
-    return held, log
+        lease.lift(held, above=error.epoch)
+        log = made()
+    return log
+
+
+def ends_answered(history: Sequence[Message]) -> bool:
+    """Whether the last message is a reply that ended its turn, not one that a shutdown cut off."""
+    if not history or history[-1]["kind"] != "response" or wire.tool_calls(history[-1]):
+        return False
+    return not wire.message_text(history[-1]).endswith(wire.PARTIAL_SHUTDOWN)
 
 
 def _settle_answered(opened: OpenSession) -> None:
     """Messages that an earlier process answered, but didn't mark any more before it died."""
     history = opened.history
-    if not history or history[-1]["kind"] != "response" or wire.tool_calls(history[-1]):
+    if not ends_answered(history):
         return
     answered = [row.pk for row in queue.waiting(opened.row.pk) if row.stamp in opened.stamps]
     queue.mark_worked(answered, now=clock.now())

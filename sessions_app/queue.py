@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from core.db.text import storable
 from sessions_app import stamps
@@ -85,6 +86,22 @@ def wants_turn(session_id: str, *, beside: Collection[int] = ()) -> bool:
     """Whether a message waits that starts a turn, other than the ones being worked."""
     rows = QueuedMessage.objects.filter(session_id=session_id, worked_at=None, starts_turn=True)
     return rows.exclude(pk__in=list(beside)).exists()
+
+
+def waiting_in_tree(root_id: str) -> dict[str, set[int]]:
+    """The messages that start a turn and aren't worked off, by session, of a root and all below it."""
+    rows = QueuedMessage.objects.filter(worked_at=None, starts_turn=True)
+    rows = rows.filter(Q(session_id=root_id) | Q(session__id__startswith=f"{root_id}>"))
+    found: dict[str, set[int]] = {}
+    for session_id, message_id in rows.values_list("session_id", "pk"):
+        found.setdefault(session_id, set()).add(message_id)
+    return found
+
+
+def waiting_sessions(*, host: str) -> list[str]:
+    """Sessions of this host's workspaces in whose queue a message waits that starts a turn."""
+    rows = QueuedMessage.objects.filter(worked_at=None, starts_turn=True, session__archived_at=None)
+    return sorted(set(rows.filter(session__workspace__host=host).values_list("session_id", flat=True)))
 
 
 def mark_worked(message_ids: Collection[int], *, now: datetime) -> int:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from agents.view import View
 
+KILL_GRACE_SEC = 10.0
+
 
 class ToolError(Exception):
     """What the model is told instead of a result."""
@@ -23,6 +25,8 @@ class ToolLimits:
 class ToolContext:
     """``on_abort`` calls back at the turn's abort and returns what takes the callback off again.
 
+    ``kill_grace_sec`` is asked again and again while a command that was told to end still runs.
+
     Commands find ``session_id`` in ``HALO_SESSION``: what only a person may do refuses there.
     """
 
@@ -30,5 +34,6 @@ class ToolContext:
     limits: ToolLimits = field(default_factory=ToolLimits)
     is_aborted: Callable[[], bool] = lambda: False
     on_abort: Callable[[Callable[[], None]], Callable[[], None]] = lambda _callback: lambda: None
+    kill_grace_sec: Callable[[], float] = lambda: KILL_GRACE_SEC
     secret_env: frozenset[str] = frozenset()
     session_id: str = ""

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from agents import environment, shell, views
+from agents import environment, views
 from agents.abort import AbortToken
+from agents.tools import context as tool_context
 from agents.tools.context import ToolContext, ToolError, ToolLimits
 from agents.tools.shell_exec import shell_exec
 
@@ -67,7 +68,7 @@ def test_a_timeout_kills_the_whole_group(here: ToolContext, held: Held) -> None:
 def test_what_ignores_sigterm_is_killed_after_the_grace(
     here: ToolContext, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell, "KILL_GRACE_SEC", 0.3)
+    monkeypatch.setattr(tool_context, "KILL_GRACE_SEC", 0.3)
     out = shell_exec(
         here, f"exec 3>{held.name}; trap '' TERM; echo up; while :; do sleep 0.05; done", timeout=1
     )

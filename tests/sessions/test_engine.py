@@ -213,7 +213,7 @@ def test_a_log_that_can_not_be_mended_keeps_the_message(
         with pytest.raises(SessionUnreadable, match="No space left"):
             work(engine, session)
     assert waiting(session) == ["hello"]
-    assert lease.holder(session.pk) is None
+    assert lease.live_holder(session.pk) is None
     assert work(engine, session) == "completed"
 
 

@@ -45,7 +45,7 @@ def test_a_live_owner_is_not_succeeded(session: Session) -> None:
     with pytest.raises(SessionHeld, match="4711 on other-host"):
         lease.acquire(session.pk)
     assert Session.objects.get().lease_epoch == 7
-    assert lease.holder(session.pk) == elsewhere()
+    assert lease.live_holder(session.pk) == elsewhere()
 
 
 def test_an_expired_lease_of_another_host_is_succeeded(session: Session) -> None:
@@ -72,7 +72,9 @@ def test_a_lease_that_was_succeeded_can_not_be_renewed(session: Session) -> None
     with pytest.raises(LeaseLostError):
         mine.check()
     lease.release(mine)
-    assert lease.holder(session.pk) == elsewhere(), "releasing what was lost takes nothing from the successor"
+    assert lease.live_holder(session.pk) == elsewhere(), (
+        "releasing what was lost takes nothing from the successor"
+    )
 
 
 def test_a_lease_not_renewed_in_time_stops_its_writer(

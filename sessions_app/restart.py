@@ -1,0 +1,90 @@
+"""What a process left in the middle when it died is told to the roots it worked for: once, in their queue.
+
+Called under the lease of the tree, so by one successor only. A root is nudged with one message: its own turn
+was cut off, or sessions below it were while it was idle, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from core import clock
+from core.paths import HaloHome
+from sessions_app import queue
+from sessions_app.agent_choice import choose_agent
+from sessions_app.create import announce
+from sessions_app.errors import SessionRefused
+from sessions_app.lease import Lease
+from sessions_app.ledger import entries
+from sessions_app.logs.raw_view import read_raw_view
+from sessions_app.models import QueuedMessage, RunningSession, Session
+from sessions_app.open_session import ends_answered
+from sessions_app.places import raw_log
+
+LISTED = 10
+
+
+def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
+    """Read and delete what earlier holders left in the ledger, and queue the nudge, in one transaction.
+
+    Cut-off sub-sessions count as stopped. Archived sessions and internal agents are told nothing. True when
+    there was something. Raises OSError when the root's log can't be read; then the rows stay.
+    """
+    # Whoever holds the tree has entered nothing yet: every row of it is a leftover.
+    if not entries(held.root_id).exists():
+        return False
+    root = Session.objects.select_related("workspace").get(pk=held.root_id)
+    history = read_raw_view(raw_log(root)).messages
+    in_the_middle = bool(history) and not ends_answered(history)
+    is_internal = _is_internal(root, home)
+    with transaction.atomic():
+        rows = list(entries(held.root_id).select_for_update().order_by("session_id"))
+        if not rows:
+            return False
+        RunningSession.objects.filter(pk__in=[row.pk for row in rows]).delete()
+        below = [row.session_id for row in rows if row.session_id != root.pk]
+        Session.objects.filter(pk__in=below, stopped_at=None).update(stopped_at=now)
+        own = in_the_middle and len(below) < len(rows)
+        root.refresh_from_db(fields=["archived_at"])
+        if (own or below) and root.archived_at is None and not is_internal:
+            epoch = max(row.epoch for row in rows)
+            queue.accept(
+                session=root,
+                text=nudge(own=own, below=below, now=now),
+                sender=QueuedMessage.Sender.SYSTEM,
+                client_id=f"restart-{epoch}",
+                now=now,
+            )
+        announce(root, change="cut_off", now=now)
+    return True
+
+
+def nudge(*, own: bool, below: Sequence[str], now: datetime) -> str:
+    """``below``: the sub-sessions that were cut off; at most ten are named, then counted."""
+    head = f"[System] The server was restarted ({clock.stamp(now)})"
+    named = ", ".join(below[:LISTED])
+    if len(below) > LISTED:
+        named += f" and {len(below) - LISTED} more"
+    if not own:
+        return (
+            f"{head}. You were idle, but these of your sub-sessions were cut off and are stopped now: {named}. "
+            "If you were waiting for their reports, give them their task again; otherwise nothing is to be done."
+        )
+    text = (
+        f"{head} in the middle of your own turn. Your history is intact up to the last finished tool call; the "
+        "call that was in flight may or may not have had its effect, and a command that was running may still "
+        "run: check before you repeat it. Go on from there; do not start over."
+    )
+    if below:
+        text += f" These of your sub-sessions were cut off too and are stopped now: {named}."
+    return text
+
+
+def _is_internal(root: Session, home: HaloHome) -> bool:
+    try:
+        return choose_agent(root.workspace, root.agent_id, home=home).internal
+    except SessionRefused:
+        return False  # its prompts can't be read now; the turn will say so

@@ -1,0 +1,240 @@
+"""The sessions that this web process works: one worker, on a thread and an event loop of its own.
+
+Turns are started by ``wake`` (a message was accepted here) and by a look at the database, at the start and
+every 15 s: messages that other processes accepted, leases that ended without a successor, turns that a dead
+process left in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from agents.events import AgentEvent
+from core.paths import HaloHome
+from core.processes import host_name
+from sessions_app import ledger, queue, requests
+from sessions_app.engine import Engine
+from sessions_app.errors import NotInServer, SessionError, SessionHeld
+from sessions_app.lease import live_holder
+from sessions_app.models import Session
+
+LOOK_SEC = 15.0
+LANDING_SEC = 7.0
+
+Watcher = Callable[[AgentEvent], None]
+
+logger = logging.getLogger(__name__)
+_workers: list[Worker] = []
+
+
+def worker() -> Worker:
+    """This process's worker. Raises NotInServer in a process that has none."""
+    if not _workers:
+        raise NotInServer
+    return _workers[0]
+
+
+class Worker:
+    """``wake``, ``stop``, ``interrupt`` and ``watch`` may be called from any thread."""
+
+    def __init__(self, *, home: HaloHome, look_sec: float = LOOK_SEC) -> None:
+        self._engine = Engine(home=home, keeps_ledger=True, on_waiting=self._start)
+        self._look_sec = look_sec
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._woken_again: set[str] = set()
+        self._watchers: dict[str, dict[object, Watcher]] = {}
+        self._watching = threading.Lock()
+        self._complaints: dict[str, str] = {}
+        self.looks = 0
+        self._thread = threading.Thread(target=self._run, name="session-worker", daemon=True)
+
+    def start(self) -> None:
+        """Become this process's worker, and look at once for what was left or came in while nobody worked."""
+        self._thread.start()
+        _workers.append(self)
+
+    def shut_down(self) -> None:
+        """Begin to land what runs; returns at once."""
+        self._on_loop(self._begin_landing)
+
+    def close(self, *, wait_sec: float = LANDING_SEC) -> bool:
+        """Wait until everything has landed; False when something hasn't (it is repaired when it is opened)."""
+        self.shut_down()
+        if self._thread.ident is None:  # never started
+            return True
+        self._thread.join(wait_sec)
+        if self in _workers:
+            _workers.remove(self)
+        return not self._thread.is_alive()
+
+    def wake(self, session_id: str) -> None:
+        """A message was accepted for this session: its turn starts, or unwinds softly to take it in."""
+        self._on_loop(self._start, session_id)
+
+    def stop(self, session_id: str) -> bool:
+        """End the turn wherever it runs; what waits is folded in unanswered. False when nothing ran or waited.
+
+        Asks the database: not for an event loop.
+        """
+        if self._engine.stop(session_id) or requests.ask(session_id, Session.Asked.STOP):
+            return True
+        if not queue.waiting(session_id):
+            return False
+        self._on_loop(self._fold, session_id)
+        return True
+
+    def interrupt(self, session_id: str) -> bool:
+        """Abort the turn wherever it runs, so that what waits is worked next. False when nothing ran.
+
+        Asks the database: not for an event loop.
+        """
+        if self._engine.interrupt(session_id) or requests.ask(session_id, Session.Asked.INTERRUPT):
+            return True
+        self.wake(session_id)
+        return False
+
+    def is_at_work(self, session_id: str) -> bool:
+        """Whether this process works the session now."""
+        return self._engine.is_at_work(session_id)
+
+    def watch(self, session_id: str, fn: Watcher) -> Callable[[], None]:
+        """Have ``fn`` called on the worker's loop with each event once the log has it; it must return at once.
+
+        Only while this process works the session. Returns what ends the watching.
+        """
+        key = object()
+        with self._watching:
+            self._watchers.setdefault(session_id, {})[key] = fn
+
+        def unwatch() -> None:
+            with self._watching:
+                held = self._watchers.get(session_id, {})
+                held.pop(key, None)
+                if not held:
+                    self._watchers.pop(session_id, None)
+
+        return unwatch
+
+    def _tell(self, session_id: str, event: AgentEvent) -> None:
+        with self._watching:
+            watchers = list(self._watchers.get(session_id, {}).values())
+        for fn in watchers:
+            try:
+                fn(event)
+            except Exception:  # a view that fails ends no turn
+                logger.exception("A view of session %s failed", session_id)
+
+    def _on_loop(self, work: Callable[..., object], *args: object) -> None:
+        """After the end of the loop nothing is done: what waits is found by the next process."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work, *args)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._main())
+        finally:
+            self._engine.close()
+            self._loop.close()
+
+    async def _main(self) -> None:
+        while not self._closing.is_set():
+            await self._look()
+            try:
+                async with asyncio.timeout(self._look_sec):
+                    await self._closing.wait()
+            except TimeoutError:
+                continue
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    def _begin_landing(self) -> None:
+        self._closing.set()
+        self._engine.shut_down()
+
+    async def _look(self) -> None:
+        try:
+            for session_id in await self._engine.in_pool(_left_over):
+                self._start(session_id)
+            self.looks += 1
+        except Exception:
+            logger.exception(
+                "Waiting sessions can't be looked for; the next look comes in %s s.", self._look_sec
+            )
+
+    def _start(self, session_id: str) -> None:
+        """On the loop. A session that is at work already takes the message in."""
+        if session_id in self._tasks:
+            self._woken_again.add(session_id)
+            self._engine.interrupt_softly(session_id)
+        else:
+            self._begin(session_id, self._work(session_id))
+
+    def _fold(self, session_id: str) -> None:
+        """On the loop."""
+        if session_id not in self._tasks:
+            self._begin(session_id, self._guarded(session_id, self._engine.fold(session_id)))
+        elif not self._engine.stop(session_id):  # it is being opened, or is just ending
+            self._loop.call_later(0.05, self._fold, session_id)
+
+    def _begin(self, session_id: str, work: Coroutine[Any, Any, None]) -> None:
+        if self._closing.is_set():
+            work.close()
+            return
+        task = self._tasks[session_id] = self._loop.create_task(work)
+        task.add_done_callback(lambda _task: self._done(session_id))
+
+    def _done(self, session_id: str) -> None:
+        self._tasks.pop(session_id, None)
+        if session_id in self._woken_again:
+            self._woken_again.discard(session_id)
+            self._start(session_id)
+
+    async def _work(self, session_id: str) -> None:
+        await self._guarded(session_id, self._work_if_due(session_id))
+
+    async def _work_if_due(self, session_id: str) -> None:
+        if await self._engine.in_pool(_is_due, session_id):
+            await self._engine.work(session_id, watch=partial(self._tell, session_id))
+
+    async def _guarded(self, session_id: str, work: Coroutine[Any, Any, object]) -> None:
+        """Whatever goes wrong, the message waits and is looked for again; the same complaint is logged once."""
+        try:
+            await work
+        except SessionHeld:
+            return  # that process takes it
+        except SessionError as error:
+            if self._complaints.get(session_id) != str(error):
+                self._complaints[session_id] = str(error)
+                logger.warning("Session %s waits: %s", session_id, error)
+        except Exception:
+            logger.exception(
+                "Session %s can't be worked; it is tried again in %s s.", session_id, self._look_sec
+            )
+        else:
+            self._complaints.pop(session_id, None)
+
+
+def _left_over() -> list[str]:
+    """Sessions that wait and whose tree nobody holds, and roots of trees that a process left in the middle."""
+    waiting = queue.waiting_sessions(host=host_name())
+    return [
+        *ledger.leftover_roots(host=host_name()),
+        *(name for name in waiting if live_holder(name.split(">", 1)[0]) is None),
+    ]
+
+
+def _is_due(session_id: str) -> bool:
+    """Whether there is something to work off, and this host has the workspace."""
+    row = Session.objects.select_related("workspace").filter(pk=session_id, archived_at=None).first()
+    if row is None or row.workspace.host != host_name():
+        return False
+    return queue.wants_turn(session_id) or ledger.entries(row.root_id).exists()
