@@ -82,7 +82,7 @@ class _TurnLoop:
         if cut(turn.history, keep=turn.context.keep_messages) is None:
             return "nothing_to_compact", ""
         try:
-            caller = ModelCaller(turn, definitions(self._tools()))
+            caller, _ = self._caller()
             async with caller.model:
                 return await self._compactor(caller).now(), ""
         except Aborted:
@@ -90,9 +90,19 @@ class _TurnLoop:
         except TurnFailed as error:
             return "failed", f"Agent {turn.agent_id}: {error.text}"
 
-    def _tools(self) -> dict[str, Tool]:
+    def _caller(self) -> tuple[ModelCaller, dict[str, Tool]]:
+        """The model, and the tools it is offered. Raises ModelNotUsable."""
         turn = self._turn
-        return offered_tools(names=turn.tools, access=turn.access, view=turn.view, extra=turn.extra_tools)
+        caller = ModelCaller(turn)
+        tools = offered_tools(
+            names=turn.tools,
+            access=turn.access,
+            view=turn.view,
+            extra=turn.extra_tools,
+            images=caller.takes_images,
+        )
+        caller.offer(definitions(tools))
+        return caller, tools
 
     def _compactor(self, caller: ModelCaller) -> Compactor:
         return Compactor(self._turn, caller, lambda messages: self._ask(caller, messages))
@@ -100,8 +110,7 @@ class _TurnLoop:
     async def _work(self) -> TurnOutcome:
         turn = self._turn
         self._replace_history(wire.repair(turn.history), "repaired")
-        tools = self._tools()
-        caller = ModelCaller(turn, definitions(tools))
+        caller, tools = self._caller()
         runner = ToolRunner(turn, tools, self._abort)
         compactor = self._compactor(caller)
         async with caller.model:

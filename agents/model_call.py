@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class ModelCaller:
     """The model of one turn. ``partial_text`` is what the latest call had streamed as text when it ended."""
 
-    def __init__(self, turn: Turn, tool_definitions: list[ToolDefinition]) -> None:
-        from pydantic_ai.messages import InstructionPart
+    def __init__(self, turn: Turn) -> None:
         from pydantic_ai.models import ModelRequestParameters
 
         from agents.providers import build_model
@@ -34,12 +33,24 @@ class ModelCaller:
         self.model: Model = build_model(turn.model)
         self._codec: Codec = Codec()
         self._settings = model_settings(turn.model)
-        instructions = [InstructionPart(content=encodable(turn.system_prompt))] if turn.system_prompt else []
-        self._parameters: ModelRequestParameters = ModelRequestParameters(
-            function_tools=tool_definitions, instruction_parts=instructions
-        )
+        self._parameters: ModelRequestParameters = ModelRequestParameters()
         self._streamed = ""
         self.has_streamed = False
+
+    def offer(self, tool_definitions: list[ToolDefinition]) -> None:
+        """What every request of the turn begins with: the same tools and instructions, for the cache."""
+        from pydantic_ai.messages import InstructionPart
+        from pydantic_ai.models import ModelRequestParameters
+
+        prompt = self._turn.system_prompt
+        instructions = [InstructionPart(content=encodable(prompt))] if prompt else []
+        self._parameters = ModelRequestParameters(
+            function_tools=tool_definitions, instruction_parts=instructions
+        )
+
+    @property
+    def takes_images(self) -> bool:
+        return bool(self.model.profile.get("supports_image_input", True))
 
     @property
     def partial_text(self) -> str:

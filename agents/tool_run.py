@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from agents.abort import SHUTDOWN_GRACE_SEC, Aborted, AbortToken
 from agents.events import SavePoint, ToolCall, ToolResult
 from agents.providers.codec import arguments_of
 from agents.tools.context import KILL_GRACE_SEC, ToolContext, ToolError, ToolLimits
+from agents.tools.view_image import ImageResult
 from core.texts import encodable
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Result:
     text: str
     is_error: bool = False
     interrupted: bool = False
+    image: ImageResult | None = None
 
 
 class ToolRunner:
@@ -69,6 +71,7 @@ class ToolRunner:
             kill_grace_sec=lambda: SHUTDOWN_GRACE_SEC if abort.for_shutdown else KILL_GRACE_SEC,
             secret_env=turn.secret_env,
             session_id=turn.session_id,
+            web=turn.web,
         )
 
     async def run(self, calls: list[wire.Part], *, number: int) -> bool:
@@ -116,7 +119,7 @@ class ToolRunner:
         result = await self._result(call)
         if count >= WARN_AT:
             warning = REPEATED.format(count=count, end=END_AT)
-            result = Result(result.text + warning, result.is_error, result.interrupted)
+            result = replace(result, text=result.text + warning)
         recorder.record(call, result)
 
     async def _result(self, call: wire.Part) -> Result:
@@ -132,7 +135,10 @@ class ToolRunner:
         except ValueError as error:
             return Result(f"Wrong arguments for {tool.name}: {error}", True)
         try:
-            return Result(str(await self._call(tool, arguments)), interrupted=self._abort.is_set)
+            found = await self._call(tool, arguments)
+            if isinstance(found, ImageResult):
+                return Result(found.text, interrupted=self._abort.is_set, image=found)
+            return Result(str(found), interrupted=self._abort.is_set)
         except ToolError as error:
             return Result(str(error), True, interrupted=self._abort.is_set)
         except Aborted:
@@ -142,12 +148,12 @@ class ToolRunner:
             return Result(f"{tool.name} failed: {type(error).__name__}: {error}", True)
 
     async def _call(self, tool: Tool, arguments: dict[str, Any]) -> object:
+        if tool.schema.takes_context:
+            arguments = {"context": self._context, **arguments}
         if inspect.iscoroutinefunction(tool.function):
             return await self._abort.guard(tool.function(**arguments))
         if self._abort.is_set:
             raise Aborted
-        if tool.schema.takes_context:
-            arguments = {"context": self._context, **arguments}
         loop = asyncio.get_running_loop()
         # not cancelled at an abort: the tool sees the token itself and lands, its command killed
         return await loop.run_in_executor(_threads(), lambda: tool.function(**arguments))
@@ -166,6 +172,9 @@ class _Recorder:
         whole = encodable(result.text)  # a file's name need not be UTF-8; every later call would fail by it
         text = cut(whole, turn.limits.tool_result_chars)
         part = wire.tool_result_part(call_id=call_id, tool=tool, text=text, is_error=result.is_error)
+        if result.image is not None:
+            image = {"kind": "binary", "media_type": result.image.media_type, "data": result.image.data}
+            part["content"] = [text, image]
         if self._position is None:
             self._position = len(turn.history)
             turn.history.append({"kind": "request", "parts": [part]})

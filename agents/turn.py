@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.retries import RetryPolicy
+from agents.tools.context import WebRules
 from agents.view import Mount as Mount
 from agents.view import View as View
 
@@ -77,6 +78,7 @@ class Turn:
     extra_tools: Sequence[Callable[..., Any]] = ()
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     secret_env: frozenset[str] = frozenset()
+    web: WebRules = field(default_factory=WebRules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from agents.abort import AbortToken
 from agents.events import AgentEvent, Message, StreamDelta, SystemNote, ThinkingDelta, ToolCall, TurnError
 from agents.history import user_message
 from agents.loop import run_turn
+from agents.tools.context import WebRules
 from agents.turn import Turn, TurnOutcome
 from core import atomic, clock
 from core.paths import UnsafePathError
@@ -108,6 +109,7 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         extra_tools=tool_bundles.tools_in_evaluation(names=tools, access=spec.access),
         access=spec.access,
         view=spec.view,
+        web=WebRules(refusal=tool_bundles.NOT_IN_EVALUATION.format(name="web_fetch")),
         emit=emit,
         limits=spec.limits,
     )

@@ -250,6 +250,7 @@ class Engine:
             limits=ingredients.limits,
             context=ingredients.context,
             secret_env=ingredients.secret_env,
+            web=ingredients.web,
             wants_interrupt=lambda: running.interrupted,
             extra_tools=tool_bundles.tools_for(host, names=ingredients.tools),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.tools.context import WebRules
 from agents.turn import ContextRules, Limits
 from core.settings_file import Settings
 from workspaces.agent_yaml import AgentConfig
@@ -24,4 +25,11 @@ def context_rules_of(settings: Settings, agent: AgentConfig) -> ContextRules:
         compress_at=agent.compress_at,
         keep_messages=settings.get("general.compact.keep_messages"),
         summarize_timeout_sec=settings.get("general.compact.summarize_timeout_sec"),
+    )
+
+
+def web_rules_of(settings: Settings) -> WebRules:
+    return WebRules(
+        max_bytes=settings.get("general.limits.web_fetch_bytes"),
+        allow_private=tuple(settings.get("general.web_fetch.allow_private")),
     )

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from agents.tools.context import WebRules
 from agents.turn import AccessLevel, ContextRules, Limits, ModelChoice, View
 from agents.views import full_view, readonly_view, workspace_view
 from core.paths import HaloHome, UnsafePathError, WorkspacePaths
 from core.settings_file import Settings
 from sessions_app.create import checked_working_dir
 from sessions_app.errors import SessionRefused
-from sessions_app.limits import context_rules_of, limits_of
+from sessions_app.limits import context_rules_of, limits_of, web_rules_of
 from sessions_app.models import Session
 from workspaces.compose import SurfaceError, compose
 from workspaces.model_choice import ModelUnavailableError, resolve_model
@@ -31,6 +32,7 @@ class Ingredients:
     limits: Limits
     context: ContextRules
     secret_env: frozenset[str]
+    web: WebRules
 
 
 class CannotStart(Exception):
@@ -76,6 +78,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         limits=limits_of(settings),
         context=context_rules_of(settings, composed.agent),
         secret_env=settings.secret_variables(),
+        web=web_rules_of(settings),
     )
 
 

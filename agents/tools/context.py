@@ -22,6 +22,15 @@ class ToolLimits:
 
 
 @dataclass(frozen=True)
+class WebRules:
+    """What ``web_fetch`` may do. ``refusal``: why it may do nothing at all, for the model; empty: it may."""
+
+    max_bytes: int = 51_200
+    allow_private: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """``on_abort`` calls back at the turn's abort and returns what takes the callback off again.
 
@@ -37,3 +46,4 @@ class ToolContext:
     kill_grace_sec: Callable[[], float] = lambda: KILL_GRACE_SEC
     secret_env: frozenset[str] = frozenset()
     session_id: str = ""
+    web: WebRules = field(default_factory=WebRules)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent, TextPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
@@ -26,7 +27,7 @@ class OfflineModel(Model):
     """``model_id`` is ``agent.yaml``'s ``model.id``: empty, or ``script:<path>`` for a test's script."""
 
     def __init__(self, model_id: str = "") -> None:
-        super().__init__()
+        super().__init__(profile=ModelProfile(supports_image_input=False))
         self._script = script.load(model_id)
         self._name = model_id or "rules"
 
