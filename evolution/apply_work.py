@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
+from django.db import transaction
+
 from core.paths import halo_home
 from evolution import manifest as manifests
 from evolution import publish, restore, sandbox, snapshot, transitions
@@ -17,30 +19,40 @@ from evolution.errors import ClaimLost
 from evolution.job import Job
 from evolution.manifest import Manifest
 from evolution.models import EvolutionApply
+from evolution.notify import notify
 from evolution.phases import merge, ratchet, regress
+from evolution.phases.context import PhaseContext
 from evolution.publishing_lock import publishing
+from evolution.recheck import recheck
 from evolution.selectors import landed_texts, scenarios_touched
 from evolution.states import ApplyStatus
 
 
 def work(job: Job) -> None:
-    """Raises PhaseFailed (before the checkpoint), ClaimLost, LockHeld, OSError."""
+    """Raises PhaseFailed (before the checkpoint), ClaimLost, LockHeld, OSError.
+
+    An auto apply is checked once more before the checkpoint; a resume goes on from there without any of it.
+    """
     if job.heart.claim.status == ApplyStatus.SYNCING:
         _go_on(job)
         return
     apply = cast(EvolutionApply, job.row)
-    _prepare(job, apply)
+    ctx = job.context()
+    _prepare(job, ctx, apply)
     job.enter("preflight")
     with publishing(job):
         manifest = _take_snapshot(job, apply)
+        if apply.is_auto:
+            job.step("recheck")
+            recheck(ctx)
         job.step("checkpoint")
         job.move(lambda claim, now: transitions.checkpoint(claim, now=now))
         job.step("syncing")
         _publish(job, manifest, _snapshot_folder(job, job.order.attempt))
 
 
-def _prepare(job: Job, apply: EvolutionApply) -> None:
-    ctx, sources, hint = job.context(), sources_of(apply), apply.reviewer_hint
+def _prepare(job: Job, ctx: PhaseContext, apply: EvolutionApply) -> None:
+    sources, hint = sources_of(apply), apply.reviewer_hint
     job.enter("sandbox")
     sandbox.prepare_apply(ctx)
     job.enter("merge")
@@ -72,7 +84,7 @@ def _take_snapshot(job: Job, apply: EvolutionApply) -> Manifest:
         snapshot_folder=_snapshot_folder(job, job.order.attempt),
         apply_id=apply.pk,
         source_run_ids=[source.run_id for source in sources_of(apply)],
-        global_folder=halo_home().global_folder,
+        hidden=sandbox.hidden_surface(halo_home().global_folder, job.workspace.root),
         now=job.now(),
         confirm=job.confirm,
         step=job.step,
@@ -108,10 +120,16 @@ def _publish(job: Job, manifest: Manifest, folder: Path) -> None:
         return
     listed = _listed(job, folder, outcome.edited_since, outcome.kept)
     job.row.refresh_from_db(fields=["snapshot_attempt"])
-    landed = landed_texts(cast(EvolutionApply, job.row))
-    job.finish(
-        lambda claim, now: transitions.finish_apply(claim, edited_since=listed, landed=landed, now=now)
-    )
+    apply = cast(EvolutionApply, job.row)
+    landed = landed_texts(apply)
+
+    def land(claim: Claim, now: datetime) -> None:
+        """The end and its notice in one transaction: so neither is ever without the other, nor sent twice."""
+        with transaction.atomic():
+            transitions.finish_apply(claim, edited_since=listed, landed=landed, now=now)
+            notify(apply=apply, manifest=manifest, now=now)
+
+    job.finish(land)
 
 
 def _turned(claim: Claim, *, reason: str, rels: Sequence[str], now: datetime) -> Claim:

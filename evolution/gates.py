@@ -37,6 +37,19 @@ class GateInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """What one gate says. ``reason`` is its code when it holds the draft back, ``words`` always say why."""
+
+    name: str
+    reason: str
+    words: str
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """``reason`` is the code of the first gate that failed (empty: passed), ``words`` says it to a person.
 
@@ -50,105 +63,111 @@ class Verdict:
     category: Category | None
     would_pass_at: str
     changes: tuple[Change, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    reason: str
-    words: str
+    gates: tuple[Gate, ...]
 
 
 def decide(given: GateInput) -> Verdict:
-    category = max((change.category for change in given.changes), key=lambda one: one.rank, default=None)
-    failure = _first_failure(given, given.level)
+    gates = _gates(given, given.level)
+    held = next((gate for gate in gates if not gate.passed), None)
+    category = strictest_category(given.changes)
     needed = NEEDS[category] if category is not None else None
-    would_pass_at = needed if needed is not None and _first_failure(given, needed) is None else ""
+    would = needed if needed is not None and all(gate.passed for gate in _gates(given, needed)) else ""
     return Verdict(
-        passed=failure is None,
-        reason=failure.reason if failure else "",
-        words=_words(failure, would_pass_at),
+        passed=held is None,
+        reason=held.reason if held else "",
+        words=_words(held, would),
         level=given.level,
         category=category,
-        would_pass_at=would_pass_at,
+        would_pass_at=would,
         changes=tuple(given.changes),
+        gates=gates,
     )
 
 
-def _words(failure: _Failure | None, would_pass_at: str) -> str:
-    if failure is None:
+def strictest_category(changes: Sequence[Change]) -> Category | None:
+    return max((change.category for change in changes), key=lambda one: one.rank, default=None)
+
+
+def _gates(given: GateInput, level: str) -> tuple[Gate, ...]:
+    return (
+        source_gate(given.source_access),
+        category_gate(given.changes, level=level),
+        score_gate(given.score, threshold=given.threshold, control_failure=given.control_failure),
+    )
+
+
+def _words(held: Gate | None, would_pass_at: str) -> str:
+    if held is None:
         return "All gates passed."
-    if would_pass_at and failure.reason == "level":
-        return f"{failure.words} It would have passed at {would_pass_at}."
-    return failure.words
+    if would_pass_at and held.reason == "level":
+        return f"{held.words} It would have passed at {would_pass_at}."
+    return held.words
 
 
-def _first_failure(given: GateInput, level: str) -> _Failure | None:
-    return _source(given.source_access) or _category(given.changes, level) or _score(given)
-
-
-def _source(access: str) -> _Failure | None:
+def source_gate(access: str) -> Gate:
+    """``access``: the run's ``source_access``."""
     if access == "full":
-        return None
+        return Gate("source", "", "The conversation had full access and holds no data from outside.")
     if access == "webhook":
-        return _Failure(
+        return Gate(
+            "source",
             "source_webhook",
             "The conversation holds data from outside (a webhook or an import), so a person has to decide.",
         )
-    return _Failure(
+    return Gate(
+        "source",
         "source_access",
         f"The conversation was held at access level {access or 'unknown'}; only one at full may change "
         "prompts without a reviewer.",
     )
 
 
-def _category(changes: Sequence[Change], level: str) -> _Failure | None:
-    if not changes:
-        return _Failure("no_effective_change", "The draft changes nothing that sessions load.")
+def category_gate(changes: Sequence[Change], *, level: str) -> Gate:
+    """Asked once more before an auto apply is published, of what would then be published."""
     manual = next((change for change in changes if change.category is Category.MANUAL), None)
     if manual is not None:
-        return _Failure(
-            f"category_manual:{manual.rel}({manual.why})",
-            f"{manual.rel} is for a person to decide: {manual.why}.",
-        )
-    strictest = max((change.category for change in changes), key=lambda one: one.rank)
-    needed = NEEDS[strictest]
-    if needed is None or level not in LEVELS or LEVELS.index(level) < LEVELS.index(needed):
-        return _Failure(
-            "level", f"A {strictest.value} change applies itself from {needed} on; the level is {level}."
-        )
-    return None
+        reason = f"category_manual:{manual.rel}({manual.why})"
+        return Gate("category", reason, f"{manual.rel} is for a person to decide: {manual.why}.")
+    category = strictest_category(changes)
+    needed = NEEDS[category] if category is not None else None
+    if category is None or needed is None:
+        return Gate("category", "no_effective_change", "The draft changes nothing that sessions load.")
+    if level not in LEVELS or LEVELS.index(level) < LEVELS.index(needed):
+        words = f"A {category.value} change applies itself from {needed} on; the level is {level}."
+        return Gate("category", "level", words)
+    return Gate("category", "", f"A {category.value} change; {level} lets such a change through.")
 
 
-def _score(given: GateInput) -> _Failure | None:
-    score = given.score
+def score_gate(score: ScoreSummary | None, *, threshold: int, control_failure: str = "") -> Gate:
+    """The worst of all askings counts."""
     if score is None:
-        return _Failure("score_missing", "There is no score that can be read.")
+        return _held_by("score_missing", "There is no score that can be read.")
     lowest = score.lowest
-    if not lowest.avg >= given.threshold:
-        return _Failure(
-            "below_threshold", f"The lowest average is {lowest.avg:.2f}; {given.threshold} is wanted."
-        )
+    if not lowest.avg >= threshold:
+        return _held_by("below_threshold", f"The lowest average is {lowest.avg:.2f}; {threshold} is wanted.")
     if lowest.confidence != "high":
-        return _Failure("confidence", f"The scorer's confidence is {lowest.confidence}; high is wanted.")
+        return _held_by("confidence", f"The scorer's confidence is {lowest.confidence}; high is wanted.")
     if lowest.behavior < BEHAVIOR_FLOOR:
-        return _Failure(
+        return _held_by(
             "behavior_floor", f"The lowest behavior is {lowest.behavior}; {BEHAVIOR_FLOOR} is wanted."
         )
     if lowest.lint < LINT_FLOOR:
-        return _Failure("lint_floor", f"The lowest lint is {lowest.lint}; {LINT_FLOOR} is wanted.")
-    return _checks(lowest.checks) or _control(given.control_failure)
-
-
-def _checks(checks: dict[str, str]) -> _Failure | None:
+        return _held_by("lint_floor", f"The lowest lint is {lowest.lint}; {LINT_FLOOR} is wanted.")
     for name, words in CHECKS.items():
-        found = checks.get(name, "missing")
+        found = lowest.checks.get(name, "missing")
         if found != words[0]:
-            return _Failure(f"checks:{name}", f"The check {name} says {found}; {words[0]} is wanted.")
-    return None
+            return _held_by(f"checks:{name}", f"The check {name} says {found}; {words[0]} is wanted.")
+    if control_failure:  # without its answer nobody knows whether the change moved anything
+        return _held_by(
+            "control_missing", f"The control run gave no answer to compare with: {control_failure}"
+        )
+    return Gate(
+        "score",
+        "",
+        f"Lowest average {lowest.avg:.1f} ({threshold} is wanted), lowest behavior {lowest.behavior}, "
+        f"lowest lint {lowest.lint}, every check good.",
+    )
 
 
-def _control(failure: str) -> _Failure | None:
-    """Without the control's answer nobody knows whether the change moved anything."""
-    if not failure:
-        return None
-    return _Failure("control_missing", f"The control run gave no answer to compare with: {failure}")
+def _held_by(reason: str, words: str) -> Gate:
+    return Gate("score", reason, words)

@@ -50,9 +50,9 @@ def work(job: Job) -> None:
 
 
 def _end(job: Job, summary: ScoreSummary, verdict: Verdict, *, has_observation: bool) -> None:
-    """Whatever the gates say, a person decides; their word is shown beside the draft."""
+    """Through the gates into an apply of its own, or to a reviewer, who is shown what held it back."""
     shown = summary.shown
-    row_score = transitions.RunScore(
+    score = transitions.RunScore(
         lint=shown.lint,
         behavior=shown.behavior,
         scope=shown.scope,
@@ -60,8 +60,9 @@ def _end(job: Job, summary: ScoreSummary, verdict: Verdict, *, has_observation: 
         confidence=shown.confidence,
         spread=summary.spread,
     )
+    end = transitions.pass_gates if verdict.passed else transitions.await_review
     job.finish(
-        lambda claim, now: transitions.await_review(
-            claim, score=row_score, auto_reason=verdict.reason, has_observation=has_observation, now=now
+        lambda claim, now: end(
+            claim, score=score, auto_reason=verdict.reason, has_observation=has_observation, now=now
         )
     )

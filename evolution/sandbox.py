@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from core import atomic
@@ -28,7 +29,7 @@ from evolution.surface_folder import (
     walk,
 )
 from workspaces.overrides import PLATFORM_FOLDER, decoded
-from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
+from workspaces.publish_lock import MarkerUnreadable, locked_surface_files, shared
 
 READ_ONLY_NAMES = ("AGENTS.md", ".agents/skills")
 """Copied beside ``.halo`` so that the drafter can read them; never published."""
@@ -37,7 +38,8 @@ READ_ONLY_NAMES = ("AGENTS.md", ".agents/skills")
 def prepare_run(ctx: PhaseContext) -> None:
     """Copy the live surface to ``base/`` and ``sandbox/``; check the frozen inputs against ``inputs.json``.
 
-    Raises PhaseFailed: ``symlink:<rel>``, over 200 MB, an input that isn't as frozen.
+    Raises PhaseFailed: ``symlink:<rel>``, over 200 MB, an input that isn't as frozen; LockHeld while somebody
+    publishes, which passes: the attempt ends and the next tick makes another.
     """
     try:
         if changed := frozen.changed_inputs(ctx.frozen):
@@ -62,7 +64,7 @@ def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
     files = AttemptFiles(ctx.folder)
     try:
         with shared(WorkspacePaths(ctx.workspace).evolution):
-            live = surface_files(_halo(ctx.workspace))
+            live = locked_surface_files(_halo(ctx.workspace))
             copy = Copy(ctx.base)
             files.base.mkdir(parents=True)
             copy_live(live, copy)
@@ -73,8 +75,6 @@ def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
         beside = {rel: known for rel, known in manifest.items() if not _is_halo(rel)}
         ctx.evidence.write_text(files.base_manifest, json.dumps(inside, indent=1) + "\n")
         ctx.evidence.write_text(files.context_manifest, json.dumps(beside, indent=1) + "\n")
-    except LockHeld as error:
-        raise PhaseFailed(error.reason) from error
     except MarkerUnreadable as error:
         raise PhaseFailed(str(error)) from error
     except shutil.Error as error:
@@ -220,18 +220,31 @@ def _content(root: Path, rel: str) -> Content:
 def classified(ctx: PhaseContext) -> tuple[Change, ...]:
     """What the sandbox would change in the live surface as it is now, each with its category: for the gates.
 
-    Raises PhaseFailed when the live surface can't be read.
+    Raises PhaseFailed when the live surface can't be read, LockHeld while it is being published.
     """
+    with shared(WorkspacePaths(ctx.workspace).evolution):
+        return _classified(ctx, proposed(AttemptFiles(ctx.folder)))
+
+
+def would_publish(ctx: PhaseContext) -> tuple[Change, ...]:
+    """The same of what publication would write, for its caller, who holds the workspace's lock.
+
+    Publication never deletes, so a file that the merge dropped is no change; one that a new override folder
+    would hide is. Raises PhaseFailed.
+    """
+    written = {
+        rel: content for rel, content in proposed(AttemptFiles(ctx.folder)).items() if content is not None
+    }
+    return _classified(ctx, written)
+
+
+def _classified(ctx: PhaseContext, changed: Mapping[str, Content | None]) -> tuple[Change, ...]:
     try:
-        with shared(WorkspacePaths(ctx.workspace).evolution):
-            live = read_live(surface_files(_halo(ctx.workspace)))
         return changes.classify(
-            live=live,
-            proposed=proposed(AttemptFiles(ctx.folder)),
+            live=read_live(locked_surface_files(_halo(ctx.workspace))),
+            proposed=changed,
             hidden=hidden_surface(ctx.global_folder, ctx.workspace),
         )
-    except LockHeld as error:
-        raise PhaseFailed(error.reason) from error
     except (MarkerUnreadable, OSError) as error:
         raise PhaseFailed(f"The live surface can't be read: {error}") from error
 

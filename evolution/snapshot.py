@@ -15,6 +15,7 @@ from pathlib import Path
 from core import atomic, clock, folders, hashes
 from core.folders import NotAFolder
 from evolution import manifest as manifests
+from evolution.changes import Content
 from evolution.errors import PhaseFailed
 from evolution.manifest import BEFORE, DEFAULT_MODE, STAGE, Manifest, ManifestFile
 from evolution.surface_look import Confirm, Step, look, parents
@@ -30,7 +31,7 @@ def prepare(
     snapshot_folder: Path,
     apply_id: str,
     source_run_ids: Sequence[str],
-    global_folder: Path,
+    hidden: Mapping[str, Content],
     now: datetime,
     confirm: Confirm,
     step: Step,
@@ -38,7 +39,8 @@ def prepare(
     """Snapshot everything in which ``sandbox`` (a ``.halo``) differs from the base, and write the manifest.
 
     ``base_manifest`` is ``base.json``: ``{rel: sha256}`` of the live surface as copied. ``snapshot_folder``
-    is this attempt's own and must not exist. Raises PhaseFailed (``drift:<rel>``, ``symlink:<rel>``),
+    is this attempt's own and must not exist. ``hidden`` is what the workspace's files can hide
+    (``sandbox.hidden_surface``). Raises PhaseFailed (``drift:<rel>``, ``symlink:<rel>``),
     ClaimLost, OSError; the live surface is untouched then.
     """
     confirm()
@@ -66,7 +68,7 @@ def prepare(
                 before=base.get(rel),
                 after=hashes.of_bytes(data),
                 mode=mode,
-                unchanged=rel not in base and _completes(global_folder, rel, data),
+                unchanged=rel not in base and rel.startswith(_OVERRIDE_FOLDERS) and hidden.get(rel) == data,
             )
         )
     manifest = Manifest(
@@ -139,15 +141,6 @@ def _owner_of(halo: Path, rel: str) -> os.stat_result:
     with suppress(FileNotFoundError, NotAFolder), folders.opened(halo, parent) as folder:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     return halo.stat()
-
-
-def _completes(global_folder: Path, rel: str, data: bytes) -> bool:
-    if not rel.startswith(_OVERRIDE_FOLDERS):
-        return False
-    try:
-        return (global_folder / rel).read_bytes() == data
-    except (FileNotFoundError, NotADirectoryError):
-        return False
 
 
 def _missing_folders(halo: Path, rels: Mapping[str, bytes]) -> tuple[str, ...]:

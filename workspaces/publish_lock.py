@@ -30,6 +30,7 @@ __all__ = [
     "exclusive",
     "finality",
     "holder",
+    "locked_surface_files",
     "read_marker",
     "set_marker",
     "shared",
@@ -220,15 +221,20 @@ def surface_files(halo: Path, *, is_final: Callable[[str], bool] = finality) -> 
     The marker of an apply for which ``is_final`` holds is ignored and removed. Raises LockHeld while a
     publisher is at work for longer than the wait, MarkerUnreadable.
     """
+    with shared(WorkspacePaths(halo.parent).evolution):
+        return locked_surface_files(halo, is_final=is_final)
+
+
+def locked_surface_files(halo: Path, *, is_final: Callable[[str], bool] = finality) -> SurfaceFiles:
+    """The same for a caller who holds a side of the lock already, the exclusive one before its first swap."""
     paths = WorkspacePaths(halo.parent).evolution
-    with shared(paths):
-        marker = read_marker(paths)
-        if marker is None:
-            return SurfaceFiles(halo)
-        if is_final(marker.apply_id):
-            clear_marker(paths)
-            return SurfaceFiles(halo)
-        return SurfaceFiles(halo, _overlay(paths, marker))
+    marker = read_marker(paths)
+    if marker is None:
+        return SurfaceFiles(halo)
+    if is_final(marker.apply_id):
+        clear_marker(paths)
+        return SurfaceFiles(halo)
+    return SurfaceFiles(halo, _overlay(paths, marker))
 
 
 def _overlay(paths: EvolutionPaths, marker: Marker) -> _Overlay:

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core.paths import HaloHome
-from evolution.admin.gates_in_words import gates_in_words
 from evolution.admin.reading import Text, files_below, head_of, tail_of
 from evolution.admin.steps import steps
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.frozen import FrozenFiles, FrozenUnreadable, read_messages
 from evolution.artifacts.patch import without_observation
 from evolution.artifacts.score import ScoreSummary
+from evolution.artifacts.verdict import gates_of
 from evolution.diff_rows import DiffRow, side_by_side
 from evolution.live_diff import FileChange
 from evolution.models import EvolutionApply, EvolutionRun
@@ -79,7 +79,7 @@ def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
         "checks": _checks(view.score) if view.score else [],
         "notes": [sample.notes for sample in view.score.samples if sample.notes] if view.score else [],
         "averages": [sample.avg for sample in view.score.samples] if view.score else [],
-        "gates": gates_in_words(view.verdict, view.score) if view.verdict else [],
+        "gates": gates_of(view.verdict),
         "logs": _logs(run),
         "conversation": head_of(FrozenFiles(folder).tool_flow, "Conversation"),
         "files": files_below(folder),

@@ -9,7 +9,7 @@ from typing import Any
 
 from core import atomic
 from evolution.artifacts.files import AttemptFiles
-from evolution.gates import Verdict
+from evolution.gates import Gate, Verdict
 
 
 def write_verdict(folder: Path, verdict: Verdict, observation: str) -> None:
@@ -23,3 +23,15 @@ def read_verdict(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def gates_of(verdict: dict[str, Any] | None) -> list[Gate]:
+    """What each gate said; empty when that isn't known."""
+    said = (verdict or {}).get("gates")
+    if not isinstance(said, list):
+        return []
+    return [
+        Gate(*(str(gate.get(name, "")) for name in ("name", "reason", "words")))
+        for gate in said
+        if isinstance(gate, dict)
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from evolution.artifacts.verdict import gates_of
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.outcome import said
 from evolution.run_view import RunView
@@ -38,7 +39,10 @@ def run_page(view: RunView) -> list[str]:
     if run.decided_by is not None:
         lines.append(f"decided   by {run.decided_by.get_username()}: {run.decision_reason or '-'}")
     if run.current_apply is not None:
-        lines.append(f"apply     {run.current_apply} is {run.current_apply.status}")
+        why = f": {run.current_apply.failure_reason}" if run.current_apply.failure_reason else ""
+        lines.append(f"apply     {run.current_apply} is {run.current_apply.status}{why}")
+        if run.status == RunStatus.AWAITING_REVIEW:
+            lines.append("          its gates had let it through; now a person decides")
     if view.patch is not None:
         lines += section("The draft: what and why", view.patch.body)
     lines += changes(view)
@@ -111,6 +115,9 @@ def gates(view: RunView) -> list[str]:
         return []
     passed = "pass" if verdict.get("passed") else "don't pass"
     lines = [f"At level {verdict.get('level', '?')} they {passed}: {verdict.get('words', '')}"]
+    lines += [
+        f"{gate.name:<9} {'pass' if gate.passed else 'held'}  {gate.words}" for gate in gates_of(verdict)
+    ]
     for change in verdict.get("changes", ()):
         why = f" ({change['why']})" if change.get("why") else ""
         lines.append(f"{change.get('rel')}: {change.get('category')}{why}")

@@ -8,7 +8,9 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db import connections
 
@@ -30,14 +32,14 @@ def nothing(_name: str) -> None:
     """The step hook of a wrapper that nothing happens to."""
 
 
-def fork_wrapper(order: Order, *, step: Step = nothing) -> int:
+def fork_wrapper(order: Order, *, step: Step = nothing, agents: str = SCRIPTED_AGENTS) -> int:
     """Start a wrapper process and wait for its end: its exit code, negative for a signal."""
-    pid = start_wrapper(order, step=step)
+    pid = start_wrapper(order, step=step, agents=agents)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def start_wrapper(order: Order, *, step: Step = nothing) -> int:
-    """The pid of a wrapper process; the caller has to wait for it.
+def start_wrapper(order: Order, *, step: Step = nothing, agents: str = SCRIPTED_AGENTS) -> int:
+    """The pid of a wrapper process; the caller has to wait for it. ``agents`` is what its children run.
 
     A fork of the test, so that hundreds are quick; ``test_wrapper_command`` starts the command itself.
     """
@@ -53,8 +55,8 @@ def start_wrapper(order: Order, *, step: Step = nothing) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # type: ignore[assignment]
-        agents = None if order.verb == "rollback" else zygote.start(SCRIPTED_AGENTS)
-        code = wrapper.work(order, zygote=agents, step=step, afterwards=lambda: None)
+        warm = None if order.verb == "rollback" else zygote.start(agents)
+        code = wrapper.work(order, zygote=warm, step=step, afterwards=lambda: None)
     except BaseException:  # noqa: BLE001 - this process must not go on as the test
         traceback.print_exc()
     finally:
@@ -100,9 +102,9 @@ class ProcessWorld:
     def paths(self) -> WorkspacePaths:
         return self.rows.workspace.paths
 
-    def pending(self) -> EvolutionRun:
+    def pending(self, **values: Any) -> EvolutionRun:
         """A run as enqueued: its frozen files, then its row."""
-        run = self.rows.pending(agent_id="guide")
+        run = self.rows.pending(agent_id="guide", **values)
         instructions = PromptFile("INSTRUCTIONS.md", "workspace", OLD["INSTRUCTIONS.md"])
         write_frozen(
             self.paths.evolution.run(run.pk),
@@ -172,8 +174,14 @@ class ProcessWorld:
         return self.paths.evolution.marker_file.exists()
 
 
-def tick(step: Step = nothing) -> list[int]:
+def tick(step: Step = nothing, *, agents: str = SCRIPTED_AGENTS, now: datetime | None = None) -> list[int]:
     """One pass; each wrapper is a process that is waited for. Their exit codes."""
     codes: list[int] = []
-    ticker.tick(spawn=lambda order: codes.append(fork_wrapper(order, step=step)))
+    ticker.tick(spawn=lambda order: codes.append(fork_wrapper(order, step=step, agents=agents)), now=now)
     return codes
+
+
+def tick_to_rest(step: Step = nothing, *, agents: str = SCRIPTED_AGENTS) -> None:
+    """Passes until one finds nothing to start."""
+    while tick(step, agents=agents):
+        pass

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.frozen import FrozenFiles
 from evolution.artifacts.score import summarise, write_summary
+from evolution.changes import Category, Change
+from evolution.gates import GateInput, decide
 from evolution.models import EvolutionRun
 from evolution.spawn import Order
 from tests.evolution.scores import score
@@ -51,23 +54,18 @@ def fill(run: EvolutionRun, *, text: str = "", target: str = TARGET, **changed: 
     samples = [
         score(behavior=figure, scope=86, notes=f"The total leads now.{text}") for figure in (74, 78, 80)
     ]
-    write_summary(files.score, summarise(samples))
-    verdict = {
-        "passed": False,
-        "reason": "level",
-        "words": f"A prompt change applies itself from L2 on; the level is L0.{text}",
-        "level": "L0",
-        "category": "prompt",
-        "would_pass_at": "L2",
-        "changes": [{"rel": target, "category": "prompt", "why": f"wording{text}"}],
-        **changed,
-    }
+    summary = summarise(samples)
+    write_summary(files.score, summary)
+    change = Change(target, Category.PROMPT, f"wording{text}")
+    said = decide(GateInput(source_access="full", level="L0", threshold=80, changes=[change], score=summary))
+    verdict = {**asdict(said), "words": said.words + text, **changed}
+    verdict["gates"] = [{**gate, "words": gate["words"] + text} for gate in verdict["gates"]]
     _write(files.verdict, json.dumps(verdict))
     _write(files.child_log, "agent: reading AGENT.md\n" + text)
     frozen = FrozenFiles(paths.evolution.run(run.pk))
     _write(frozen.tool_flow, f"# Conversation\n\n## 1. User\n\n{SAID}{text}\n")
-    said = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": SAID}]}
-    _write(frozen.snapshot, json.dumps([said]))
+    asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": SAID}]}
+    _write(frozen.snapshot, json.dumps([asked]))
     _write(Order("run", run.pk, run.attempts).log, "wrapper: phase draft\n" + text)
     return files
 

@@ -24,6 +24,7 @@ from evolution.errors import Refused
 from evolution.manifest import Manifest
 from evolution.publish import Drifted
 from evolution.rollback_plan import newest_plan
+from evolution.surface_folder import read_surface
 from workspaces import publish_lock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -94,7 +95,7 @@ class World:
             snapshot_folder=self.snapshot_folder,
             apply_id=APPLY,
             source_run_ids=["run1", "run2"],
-            global_folder=self.root / "global",
+            hidden=read_surface(self.root / "global"),
             now=NOW,
             confirm=confirm,
             step=step,
