@@ -29,6 +29,7 @@ from workspaces.compose import Composed, SurfaceError, compose, list_agents
 from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
 from workspaces.publish_lock import SurfaceFiles
+from workspaces.surface_tools import surface_tools
 
 LATE = (
     "pydantic_ai.direct",
@@ -106,7 +107,10 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
         model=spec.model
         or resolve_model(answering_agent(spec, composed), keys.settings, environment=keys.environment),
         tools=tools,
-        extra_tools=tool_bundles.tools_in_evaluation(names=tools, access=spec.access),
+        extra_tools=[
+            *surface_tools(composed, names=tools, access=spec.access),
+            *tool_bundles.tools_in_evaluation(names=tools, access=spec.access),
+        ],
         access=spec.access,
         view=spec.view,
         web=WebRules(refusal=tool_bundles.NOT_IN_EVALUATION.format(name="web_fetch")),

@@ -252,7 +252,10 @@ class Engine:
             secret_env=ingredients.secret_env,
             web=ingredients.web,
             wants_interrupt=lambda: running.interrupted,
-            extra_tools=tool_bundles.tools_for(host, names=ingredients.tools),
+            extra_tools=[
+                *ingredients.surface_tools,
+                *tool_bundles.tools_for(host, names=ingredients.tools),
+            ],
         )
         try:
             outcome = await run_turn(turn, abort=running.abort)

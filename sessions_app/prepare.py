@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from agents.tools.context import WebRules
 from agents.turn import AccessLevel, ContextRules, Limits, ModelChoice, View
@@ -19,6 +20,7 @@ from workspaces.compose import SurfaceError, compose
 from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
 from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
+from workspaces.surface_tools import surface_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Ingredients:
     context: ContextRules
     secret_env: frozenset[str]
     web: WebRules
+    surface_tools: tuple[Callable[..., Any], ...]
 
 
 class CannotStart(Exception):
@@ -79,6 +82,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         context=context_rules_of(settings, composed.agent),
         secret_env=settings.secret_variables(),
         web=web_rules_of(settings),
+        surface_tools=tuple(surface_tools(composed, names=composed.agent.tools, access=_level(session))),
     )
 
 
