@@ -38,7 +38,9 @@ YAML = "name: Guide\ntools: [file_read]\n"
 def level(word: str, **more: Any) -> None:
     path = halo_home().settings_file
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"general": {"evolution": {"level": word, "score_samples": 1, **more}}}))
+    values = {"level": word, "score_samples": 1, **more}
+    values = {key: value for key, value in values.items() if value is not None}
+    path.write_text(json.dumps({"general": {"evolution": values}}))
     path.chmod(0o600)
 
 
@@ -111,6 +113,40 @@ def test_the_threshold_of_the_settings_decides(world: ProcessWorld) -> None:
     run = world.pending()
     tick_to_rest(agents=ACTING_AGENTS)
     assert (fresh(run).status, fresh(run).auto_reason) == ("awaiting_review", "below_threshold")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_sequence_of_askings_with_one_low_one_waits_for_a_person(world: ProcessWorld, place: int) -> None:
+    level("L2", score_samples=3)
+    scores = [{"scope": 80}, {"scope": 80}, {"scope": 80}]
+    scores[place] = {"scope": 10}
+    acts(world, PROMPT, scores=scores)
+    run = world.pending()
+    tick_to_rest(agents=ACTING_AGENTS)
+    run = fresh(run)
+    assert (run.status, run.auto_reason) == ("awaiting_review", "below_threshold")
+    assert (run.score_scope, run.score_avg) == (80, 90.0), "the page shows the median"
+    assert run.score_spread == pytest.approx(70 / 3)
+    assert live(world) == OLD
+
+
+def test_three_askings_from_l2_unless_the_settings_say_otherwise(world: ProcessWorld) -> None:
+    level("L2", score_samples=None)
+    acts(world, PROMPT, scores=[{}, {}, {"confidence": "low"}])
+    run = world.pending()
+    tick_to_rest(agents=ACTING_AGENTS)
+    assert (fresh(run).auto_reason, fresh(run).score_confidence) == ("confidence", "low")
+
+
+def test_a_control_that_answers_alike_holds_the_draft_back(world: ProcessWorld) -> None:
+    level("L3")
+    acts(
+        world, PROMPT, answers={"base": "Two  hours.", "sandbox": "Two hours.\n"}, scores=[{"behavior": 100}]
+    )
+    run = world.pending()
+    tick_to_rest(agents=ACTING_AGENTS)
+    run = fresh(run)
+    assert (run.status, run.auto_reason, run.score_behavior) == ("awaiting_review", "below_threshold", 50)
 
 
 class TestRecheck:
