@@ -23,7 +23,7 @@ from evolution.errors import Refused
 from halo_site.api_middleware import VERSION
 from halo_site.events_api import router as events_router
 from halo_site.settings_api import router as settings_router
-from sessions_app.api import router as sessions_router
+from sessions_app.chat_api import router as sessions_router
 from sessions_app.errors import SessionRefused
 from workspaces.api import router as workspaces_router
 
@@ -40,6 +40,10 @@ _STATUS = {
     "hint_too_long": 400,
     "nothing_chosen": 400,
     "several_workspaces": 400,
+    "bad_image": 400,
+    "bad_working_dir": 400,
+    "empty_message": 400,
+    "unknown_agent": 400,
 }
 """Of refusals by code; every other is 409: asked rightly, but not possible now."""
 

@@ -79,13 +79,13 @@ def list_sessions(
         rows = rows.filter(Q(last_activity_at__lt=moment) | Q(last_activity_at=moment, pk__gt=session_id))
     found = list(rows.order_by("-last_activity_at", "pk")[: limit + 1])
     return pages.page(
-        found, limit=limit, show=_described, key=lambda row: [row.last_activity_at.isoformat(), row.pk]
+        found, limit=limit, show=described, key=lambda row: [row.last_activity_at.isoformat(), row.pk]
     )
 
 
 @router.get("/sessions/{session_id}", response=responses(ok=SessionOut), summary="One session", **VIEW)
 def show_session(request: HttpRequest, session_id: str) -> Any:
-    return _described(_find(session_id))
+    return described(found_session(session_id))
 
 
 @router.get(
@@ -100,11 +100,11 @@ def read_log(
     after: int = Query(0, ge=0, le=MAX_NUMBER),
     limit: int = Query(MAX_RECORDS, ge=1, le=MAX_RECORDS),
 ) -> Any:
-    found = records_after(ui_log(_find(session_id)), after=after, limit=limit)
+    found = records_after(ui_log(found_session(session_id)), after=after, limit=limit)
     return {"records": found.records, "last": found.last, "more": found.more, "reload": found.reload}
 
 
-def _find(session_id: str) -> Session:
+def found_session(session_id: str) -> Session:
     """By the whole id: shortened ones are for people."""
     row = None
     if len(session_id) <= 300 and is_session_id(session_id):
@@ -122,7 +122,7 @@ def _place(cursor: str) -> tuple[datetime, str]:
         raise pages.bad_cursor() from error
 
 
-def _described(row: Session) -> dict[str, Any]:
+def described(row: Session) -> dict[str, Any]:
     return {
         "id": row.pk,
         "workspace": row.workspace_id,

@@ -82,9 +82,17 @@ def is_command(text: str) -> bool:
 
 
 def run(
-    text: str, *, session: Session, user: Any = None, now: datetime, stop: Callable[[], bool] = lambda: False
+    text: str,
+    *,
+    session: Session,
+    user: Any = None,
+    may: Callable[[str], bool] | None = None,
+    now: datetime,
+    stop: Callable[[], bool] = lambda: False,
 ) -> CommandResult:
     """Run the command in ``text``; a refusal says why, and then nothing was changed.
+
+    ``may`` tells which permissions the caller has, where that is less than what ``user`` has (a token).
 
     ValueError when ``text`` isn't a command (ask ``is_command`` first).
     """
@@ -95,13 +103,13 @@ def run(
     command = _registry.get(name)
     if command is None:
         return CommandResult(f"There is no command /{name}. /help lists those there are.", ok=False)
-    reason = _refusal(command, session, user)
+    reason = _refusal(command, session, user, may)
     if reason:
         return CommandResult(reason, ok=False)
     return command.handler(CommandContext(session, argument, user, now, stop))
 
 
-def _refusal(command: Command, session: Session, user: Any) -> str:
+def _refusal(command: Command, session: Session, user: Any, may: Callable[[str], bool] | None) -> str:
     needs = command.needs
     if needs.root and not session.is_root:
         return f"/{command.name} works in a root session only; this one was started by another session."
@@ -110,6 +118,7 @@ def _refusal(command: Command, session: Session, user: Any) -> str:
             f"/{command.name} needs access level {needs.level}; this session has {session.access_level}. "
             "A person with the right to may raise it."
         )
-    if needs.permission and user is not None and not user.has_perm(needs.permission):
+    may = may or (user.has_perm if user is not None else None)
+    if needs.permission and may is not None and not may(needs.permission):
         return f"/{command.name} needs the permission {needs.permission}, which {user} lacks."
     return ""

@@ -66,6 +66,18 @@ def announce(session: Session, *, change: str, now: datetime) -> None:
 
 def checked_working_dir(root: Path, text: str) -> str:
     """``text`` (relative to the workspace, or absolute inside it) as kept in the row: relative, existing."""
+    try:
+        relative = _inside(root, text)
+        if relative == "." or (root / relative).is_dir():
+            return relative
+    except paths.UnsafePathError as error:
+        raise SessionRefused(f"Working directory: {error}", "bad_working_dir") from error
+    except (OSError, ValueError) as error:  # a name that no file system has
+        raise SessionRefused(f"Working directory: {text[:100]!r} can't be one.", "bad_working_dir") from error
+    raise SessionRefused(f"{text} is no folder in the workspace {root}.", "bad_working_dir")
+
+
+def _inside(root: Path, text: str) -> str:
     candidate = Path(text)
     if candidate.is_absolute():
         resolved = candidate.resolve()
@@ -74,10 +86,4 @@ def checked_working_dir(root: Path, text: str) -> str:
         text = resolved.relative_to(root.resolve()).as_posix()
     if text in ("", "."):
         return "."
-    try:
-        folder = paths.inside(root, text)
-    except paths.UnsafePathError as error:
-        raise SessionRefused(f"Working directory: {error}", "bad_working_dir") from error
-    if not folder.is_dir():
-        raise SessionRefused(f"{text} is no folder in the workspace {root}.", "bad_working_dir")
-    return folder.relative_to(root.resolve()).as_posix()
+    return paths.inside(root, text).relative_to(root.resolve()).as_posix()

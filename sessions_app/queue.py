@@ -51,7 +51,7 @@ def accept(
     """
     if not text.strip() and not images:
         raise SessionRefused("The message is empty.", "empty_message")
-    text = storable(text)
+    text, client_id = storable(text), storable(client_id)
     for step in range(MAX_STAMP_STEPS):
         try:
             with transaction.atomic():

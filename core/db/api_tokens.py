@@ -20,7 +20,8 @@ SCOPES = {
     "view": "read runs, applies, sessions, workspaces and events",
     "review": "approve, reject, retry, cancel, try again, delete",
     "rollback": "roll applied changes back",
-    "use_full_access": "ask for evolution runs",
+    "chat": "start sessions, send messages, stop and interrupt",
+    "use_full_access": "ask for evolution runs, and use sessions of full access",
     "change_settings": "read and change settings",
 }
 """What a token may be narrowed to; named like the permissions, which its user needs as well."""

@@ -25,6 +25,7 @@ from workspaces.models import Workspace
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PEOPLE: dict[str, tuple[str, ...]] = {
     "plain": (),
+    "chatter": ("view", "chat"),
     "reviewer": ("view", "review", "rollback"),
     "operator": ("view", "review", "rollback", "author", "chat", "use_full_access", "change_settings"),
 }
@@ -36,6 +37,7 @@ class Operation:
     path: str
     scope: str
     permission: str
+    at_full: str
 
     @property
     def name(self) -> str:
@@ -45,7 +47,13 @@ class Operation:
 def operations() -> list[Operation]:
     """Every operation of the document."""
     return [
-        Operation(method.upper(), path, found["x-scope"], found["x-permission"])
+        Operation(
+            method.upper(),
+            path,
+            found["x-scope"],
+            found["x-permission"],
+            found.get("x-permission-at-full-access", ""),
+        )
         for path, methods in document()["paths"].items()
         for method, found in methods.items()
     ]
@@ -65,6 +73,7 @@ class World:
     @classmethod
     def make(cls, rows: Rows) -> World:
         applied = rows.applied()
+        write_agent(rows.workspace)
         session = create_session(
             workspace=rows.workspace, agent_id="helper", agent_name="Helper", access_level="full", now=NOW
         )
@@ -79,6 +88,13 @@ class World:
             "GET /sessions": ("/sessions", None),
             "GET /sessions/{session_id}": (f"/sessions/{self.session.pk}", None),
             "GET /sessions/{session_id}/log": (f"/sessions/{self.session.pk}/log", None),
+            "POST /sessions": ("/sessions", {"workspace": self.session.workspace_id, "agent": "helper"}),
+            "POST /sessions/{session_id}/messages": (
+                f"/sessions/{self.session.pk}/messages",
+                {"clientId": "c1", "text": "hello"},
+            ),
+            "POST /sessions/{session_id}/stop": (f"/sessions/{self.session.pk}/stop", None),
+            "POST /sessions/{session_id}/interrupt": (f"/sessions/{self.session.pk}/interrupt", None),
             "GET /evolution/runs": ("/evolution/runs", None),
             "POST /evolution/runs": ("/evolution/runs", {"session": self.session.pk, "hint": "shorter"}),
             "GET /evolution/runs/{run_id}": (f"/evolution/runs/{run}", None),
@@ -109,6 +125,14 @@ class World:
         }
         path, body = requests[operation.name]
         return f"/api{path}", body
+
+
+def write_agent(workspace: Workspace) -> None:
+    """The agent ``helper``."""
+    folder = workspace.paths.halo / "agents" / "helper"
+    folder.mkdir(parents=True)
+    (folder / "agent.yaml").write_text("name: Helper\n")
+    (folder / "AGENT.md").write_text("You help.\n")
 
 
 def person(name: str) -> User:

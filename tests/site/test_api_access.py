@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from core import clock
@@ -13,6 +14,7 @@ from core.db.api_tokens import SCOPES, issue, revoke
 from core.db.models import ApiToken
 from core.paths import halo_home as home_of
 from core.settings_file import Settings
+from sessions_app.models import QueuedMessage, Session
 from tests.evolution.rows import Rows, facts
 from tests.site.api_world import (
     PEOPLE,
@@ -35,12 +37,17 @@ def world(db: None, tmp_path: Path, halo_home: Path) -> World:
     return World.make(Rows.make(tmp_path))
 
 
-def _may(name: str, operation: Operation) -> bool:
-    return operation.permission in {f"workspaces.{codename}" for codename in PEOPLE[name]}
+def _missing(name: str, operation: Operation) -> str:
+    """The first permission they lack for it; the session it is tried on has full access."""
+    has = {f"workspaces.{codename}" for codename in PEOPLE[name]}
+    needed = [operation.permission, *([operation.at_full] if operation.at_full else [])]
+    return next((permission for permission in needed if permission not in has), "")
 
 
 def _state() -> list[object]:
-    return [*facts(), Settings.load(home_of()).get("general.evolution.control_run")]
+    sessions = Session.objects.order_by("pk").values_list("pk", "access_level", "asked", "stopped_at")
+    queued = QueuedMessage.objects.order_by("pk").values_list("pk", "session", "text", "worked_at")
+    return [*facts(), *sessions, *queued, Settings.load(home_of()).get("general.evolution.control_run")]
 
 
 def test_every_operation_names_a_scope_and_a_permission() -> None:
@@ -81,11 +88,12 @@ def test_everyone_may_what_their_permissions_say(
 
     answer = call(client, operation.method, path, body, **headers)
 
-    if _may(name, operation):
+    missing = _missing(name, operation)
+    if not missing:
         assert answer.status_code in (200, 201, 202, 409)
     else:
         assert (answer.status_code, answer.json()["error"]) == (403, "forbidden")
-        assert answer.json()["permission"] == operation.permission
+        assert answer.json()["permission"] == missing
         assert _state() == before
 
 
@@ -160,3 +168,57 @@ def test_the_database_holds_no_secret(world: World) -> None:
     row = ApiToken.objects.values().get()
 
     assert secret not in str(row) and secret.removeprefix("halo_") not in str(row)
+
+
+def _token_may(*scopes: str) -> dict[str, str]:
+    return bearer(token_for(person("operator"), *scopes))
+
+
+@pytest.mark.parametrize("level", ["workspace", "readonly"])
+def test_whoever_may_chat_may_send_below_full_access(world: World, level: str) -> None:
+    Session.objects.update(access_level=level)
+    client, headers = logged_in(person("chatter"))
+    body = {"clientId": "c1", "text": "hello"}
+
+    answer = call(client, "POST", f"/api/sessions/{world.session.pk}/messages", body, **headers)
+
+    assert answer.status_code == 202
+    assert [row.text for row in QueuedMessage.objects.all()] == ["hello"]
+
+
+def test_a_token_sends_to_full_access_with_both_scopes_only(world: World) -> None:
+    path, body = f"/api/sessions/{world.session.pk}/messages", {"clientId": "c1", "text": "hello"}
+    before = _state()
+
+    narrow = call(Client(), "POST", path, body, **_token_may("chat"))
+    assert _state() == before
+    wide = call(Client(), "POST", path, body, **bearer(token_for(User.objects.get(username="operator"))))
+
+    assert (narrow.status_code, narrow.json()["permission"]) == (403, "workspaces.use_full_access")
+    assert wide.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "level"),
+    [
+        ("operator", None, "full"),
+        ("operator", "readonly", "readonly"),
+        ("chatter", None, "workspace"),
+        ("chatter", "readonly", "readonly"),
+        ("chatter", "full", ""),
+    ],
+)
+def test_a_session_starts_at_the_highest_level_its_user_may_use(
+    world: World, name: str, wanted: str | None, level: str
+) -> None:
+    client, headers = logged_in(person(name))
+    body = {"workspace": world.session.workspace_id, "access": wanted}
+    before = _state()
+
+    answer = call(client, "POST", "/api/sessions", body, **headers)
+
+    if level:
+        assert (answer.status_code, answer.json()["access"], answer.json()["agent"]) == (201, level, "helper")
+    else:
+        assert (answer.status_code, answer.json()["permission"]) == (403, "workspaces.use_full_access")
+        assert _state() == before

@@ -11,7 +11,7 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from core import clock
-from core.db import api_tokens
+from core.db import api_tokens, callers
 from core.db.rest.errors import ApiError
 
 
@@ -23,6 +23,12 @@ class Caller:
     permission: str
     token_id: int | None = None
     session_key: str | None = None
+    scopes: tuple[str, ...] | None = None
+
+    @property
+    def person(self) -> callers.Caller:
+        """Whom verbs ask what else the caller may."""
+        return callers.Caller(self.user, self.scopes)
 
     def still_may(self) -> bool:
         """Asked again by answers that last: whether token or session, user and permission are still there."""
@@ -60,7 +66,7 @@ class Bearer(AuthBase):
                 403, "scope", f"This token has no scope {self.scope!r}; make one that has.", scope=self.scope
             )
         _require(token.user, self.permission)
-        return Caller(token.user, self.permission, token_id=token.pk)
+        return Caller(token.user, self.permission, token_id=token.pk, scopes=tuple(token.scopes))
 
 
 class SessionCookie(AuthBase):
@@ -86,14 +92,17 @@ class SessionCookie(AuthBase):
         return Caller(user, self.permission, session_key=request.session.session_key)
 
 
-def guard(scope: str, permission: str) -> dict[str, Any]:
-    """For an operation's declaration: a token needs ``scope``, and its user or the session's ``permission``."""
+def guard(scope: str, permission: str, *, at_full: str = "") -> dict[str, Any]:
+    """For an operation's declaration: a token needs ``scope``, and its user or the session's ``permission``.
+
+    ``at_full``: what the operation itself asks for as well, on a session of full access.
+    """
     if scope not in api_tokens.SCOPES:
         raise ValueError(f"{scope!r} is no scope.")
-    return {
-        "auth": [Bearer(scope, permission), SessionCookie(permission)],
-        "openapi_extra": {"x-scope": scope, "x-permission": permission},
-    }
+    shown = {"x-scope": scope, "x-permission": permission}
+    if at_full:
+        shown["x-permission-at-full-access"] = at_full
+    return {"auth": [Bearer(scope, permission), SessionCookie(permission)], "openapi_extra": shown}
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -1,0 +1,117 @@
+"""A person's message to a session: checked, stored, and its session woken; a command is run at once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from core.db.callers import Caller
+from sessions_app import commands, queue
+from sessions_app.commands import CommandResult
+from sessions_app.errors import NotInServer, SessionRefused
+from sessions_app.models import Session
+from sessions_app.worker import worker
+
+CHAT = "workspaces.chat"
+USE_FULL_ACCESS = "workspaces.use_full_access"
+REMEMBERED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """``stamp`` of the stored message; ``answer`` when it was a command, which is stored nowhere."""
+
+    stamp: str = ""
+    answer: CommandResult | None = None
+
+
+def send_message(
+    *,
+    session: Session,
+    text: str,
+    images: Sequence[dict[str, Any]] = (),
+    client_id: str,
+    caller: Caller,
+    now: datetime,
+) -> Sent:
+    """When this returns it may be acknowledged. ``images`` as ``checked_images`` returns them.
+
+    The same ``client_id`` again changes nothing and gets the same answer. Raises SessionRefused (``forbidden``
+    and the queue's codes), and then nothing was changed.
+    """
+    check_may_send(session, caller)
+    if commands.is_command(text) and not images:
+        return Sent(answer=_run_once(session, text, client_id, caller, now))
+    accepted = queue.accept(session=session, text=text, images=images, client_id=client_id, now=now)
+    with suppress(NotInServer):  # stored all the same: the server's worker looks for it
+        worker().wake(session.pk)
+    return Sent(stamp=accepted.stamp)
+
+
+def check_may_send(session: Session, caller: Caller) -> None:
+    """Raises SessionRefused ``forbidden`` with what is missing."""
+    missing = missing_to_send(session, caller)
+    if missing:
+        raise SessionRefused(
+            f"You may not write in this session: the permission {missing} is needed, which an administrator "
+            "can give (a token also needs its scope).",
+            "forbidden",
+        )
+
+
+def missing_to_send(session: Session, caller: Caller) -> str:
+    """The permission that ``caller`` lacks to send to this session; empty when none."""
+    wanted = [CHAT]
+    if session.access_level == Session.AccessLevel.FULL:
+        wanted.append(USE_FULL_ACCESS)
+    return next((permission for permission in wanted if not caller.may(permission)), "")
+
+
+def _run_once(session: Session, text: str, client_id: str, caller: Caller, now: datetime) -> CommandResult:
+    key = (session.pk, client_id)
+    known = _answers.get(key)
+    if known is None:
+        known = commands.run(
+            text,
+            session=session,
+            user=caller.user,
+            may=caller.may,
+            now=now,
+            stop=lambda: stop_session(session),
+        )
+        _answers.put(key, known)
+    return known
+
+
+def stop_session(session: Session) -> bool:
+    """False when nothing ran or waited, or outside a server."""
+    try:
+        return worker().stop(session.pk)
+    except NotInServer:
+        return False
+
+
+class _Answers:
+    """The last commands' answers, so that one sent again over a new connection isn't run again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], CommandResult] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: tuple[str, str]) -> CommandResult | None:
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: tuple[str, str], answer: CommandResult) -> None:
+        with self._lock:
+            self._kept[key] = answer
+            while len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+
+
+_answers = _Answers()
