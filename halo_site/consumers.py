@@ -21,16 +21,18 @@ from core.frames import (
     MAX_FRAMES_PER_SEC,
     BadFrameError,
     Error,
+    Ping,
     Pong,
     Reload,
     Subscribe,
     Subscribed,
     read_client_frame,
 )
-from halo_site.socket_access import VIEW, is_same_origin, may_view, user_of
+from halo_site.socket_access import VIEW, caller_of, is_let_in
+from sessions_app.consumers import ChatFrames
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from core.db.callers import Caller
 
 ACCESS_CHECK_SEC = 60.0
 
@@ -44,6 +46,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._subscription: Subscription | None = None
         self._sender: asyncio.Task[None] | None = None
         self._access: asyncio.Task[None] | None = None
+        self._chat = ChatFrames(self.send)
         self._closed = False
 
     async def __call__(self, *args: Any) -> None:
@@ -55,7 +58,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         """A refusal is HTTP 403: whoever isn't let in learns nothing."""
-        if not is_same_origin(self.scope) or await self._user() is None:
+        if not await in_thread(partial(is_let_in, self.scope)):
             await self.close()
             return
         await self.accept()
@@ -79,68 +82,71 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except BadFrameError as error:
             await self._refuse(str(error))
             return
-        if isinstance(frame, Subscribe):
-            try:
-                await self._subscribe(frame)
-            except AnyDatabaseError:
-                logger.exception("A subscription failed; the client connects again.")
-                await self._close(1011)
-        else:
-            await self.send(Pong().text())
-
-    async def _subscribe(self, frame: Subscribe) -> None:
-        self._unsubscribe()
-        user = await self._user()
-        if user is None:
-            await self._close(4401)
+        if isinstance(frame, Ping):
+            await self.send(Pong().to_text())
             return
-        if not await in_thread(partial(may_view, user)):
+        try:
+            caller = await self._caller()
+            if caller is None:
+                await self._close(4401)
+            elif isinstance(frame, Subscribe):
+                await self._subscribe(frame, caller)
+            else:
+                await self._chat.answer(frame, caller)
+        except AnyDatabaseError:
+            logger.exception("A frame can't be answered; the client connects again.")
+            await self._close(1011)
+
+    async def _subscribe(self, frame: Subscribe, caller: Caller) -> None:
+        self._unsubscribe()
+        if not await in_thread(partial(caller.may, VIEW)):
             await self._forbid()
             return
         try:
             subscription = await hub().subscribe(frame.topics, since=frame.since)
         except ReloadNeeded as needed:
-            await self.send(Reload(reason=needed.reason).text())
+            await self.send(Reload(reason=needed.reason).to_text())
             return
         self._subscription = subscription
         for text in subscription.missed:
             await self.send(text)
         subscription.missed.clear()
-        await self.send(Subscribed(topics=frame.topics, last=subscription.last.event_id).text())
+        await self.send(Subscribed(topics=frame.topics, last=subscription.last.event_id).to_text())
         self._sender = asyncio.create_task(self._send_events(subscription))
 
     async def _send_events(self, subscription: Subscription) -> None:
         while (text := await subscription.next()) is not None:
             await self.send(text)
         hub().unsubscribe(subscription)
-        await self.send(Reload(reason="too_slow").text())
+        await self.send(Reload(reason="too_slow").to_text())
 
     async def _check_access(self) -> None:
         """A login that ended, or a permission taken away, ends what it had opened."""
         while True:
             await asyncio.sleep(ACCESS_CHECK_SEC)
             try:
-                user = await self._user()
-                if user is None:
+                caller = await self._caller()
+                if caller is None:
                     await self._close(4401)
                     return
-                if self._subscription is not None and not await in_thread(partial(may_view, user)):
+                if self._subscription is not None and not await in_thread(partial(caller.may, VIEW)):
                     self._unsubscribe()
                     await self._forbid()
+                await self._chat.check(caller)
             except AnyDatabaseError:
                 logger.exception("A socket's permissions can't be checked; it is closed.")
                 await self._close(1011)
                 return
 
-    async def _user(self) -> User | None:
-        return await in_thread(partial(user_of, self.scope))
+    async def _caller(self) -> Caller | None:
+        return await in_thread(partial(caller_of, self.scope))
 
     async def _forbid(self) -> None:
         text = f"You may not look at what is shown here; an administrator can give the permission {VIEW}."
-        await self.send(Error(code="forbidden", message=text).text())
+        await self.send(Error(code="forbidden", message=text).to_text())
 
     async def _refuse(self, why: str) -> None:
-        await self.send(Error(code="bad_frame", message=why).text())
+        await self.send(Error(code="bad_frame", message=why).to_text())
 
     def _is_flood(self) -> bool:
         now = time.monotonic()
@@ -152,11 +158,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _close(self, code: int) -> None:
         self._closed = True
         self._unsubscribe()
+        self._chat.end()
         await self.close(code)
 
     def _end(self) -> None:
         self._closed = True
         self._unsubscribe()
+        self._chat.end()
         if self._access is not None:
             self._access.cancel()
 

@@ -1,4 +1,8 @@
-"""Who is at the other end of a socket, and whether they may look: asked at the handshake and every minute after."""
+"""Who is at the other end of a socket: asked at the handshake, at what they ask for, and every minute.
+
+A browser comes with its session cookie, and only from a page of this site. A program comes with
+``Authorization: Bearer halo_...``; who brings this header is never tried as a session.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,33 @@ from django.contrib.auth.models import User
 from django.http import parse_cookie
 from django.http.request import split_domain_port, validate_host
 
+from core import clock
+from core.db import api_tokens
+from core.db.callers import Caller
+
 VIEW = "workspaces.view"
+
+
+def is_let_in(scope: Mapping[str, Any]) -> bool:
+    """Asks the database. No page can make a browser send an Authorization header along, so it needs no origin."""
+    if not _is_our_host(scope) or (not _brings_token(scope) and not is_same_origin(scope)):
+        return False
+    return caller_of(scope) is not None
+
+
+def caller_of(scope: Mapping[str, Any]) -> Caller | None:
+    """Who asks now; None for nobody, or nobody any more. Asks the database."""
+    if not _brings_token(scope):
+        user = user_of(scope)
+        return None if user is None else Caller(user)
+    kind, _, secret = _header(scope, b"authorization").partition(" ")
+    token = api_tokens.recognise(secret.strip(), now=clock.now()) if kind.lower() == "bearer" else None
+    return None if token is None else Caller(token.user, frozenset(token.scopes))
 
 
 def is_same_origin(scope: Mapping[str, Any]) -> bool:
     """Whether a page of this very site opened the socket: browsers send cookies along from any page."""
     host = _header(scope, b"host").lower()
-    domain, _ = split_domain_port(host)
-    if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
-        return False
     try:
         origin = urlsplit(_header(scope, b"origin").lower())
         wanted = "https" if settings.HALO_TLS else "http"
@@ -41,9 +63,13 @@ def user_of(scope: Mapping[str, Any]) -> User | None:
     return user if isinstance(user, User) and user.is_active else None
 
 
-def may_view(user: User) -> bool:
-    """Asks the database."""
-    return user.has_perm(VIEW)
+def _is_our_host(scope: Mapping[str, Any]) -> bool:
+    domain, _ = split_domain_port(_header(scope, b"host").lower())
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+
+
+def _brings_token(scope: Mapping[str, Any]) -> bool:
+    return any(key == b"authorization" for key, _ in scope["headers"])
 
 
 def _header(scope: Mapping[str, Any], name: bytes) -> str:

@@ -23,6 +23,7 @@ from core.paths import HaloHome
 from sessions_app import lease, ledger, model_library, queue, tool_bundles
 from sessions_app.errors import SessionUnreadable
 from sessions_app.logs import LeaseLostError, TurnRecorder
+from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
 from sessions_app.open_session import (
     OpenSession,
@@ -49,6 +50,7 @@ class _Running:
     abort: AbortToken = field(default_factory=AbortToken)
     stopped: bool = False
     interrupted: bool = False
+    recorder: TurnRecorder | None = None
     pending: list[int] = field(default_factory=list)
 
 
@@ -113,6 +115,12 @@ class Engine:
         running = self._running.get(session_id)
         if running is not None:
             running.interrupted = True
+
+    def growing(self, session_id: str) -> GrowingRow | None:
+        """The reply that streams here now, as far as it has come. From any thread."""
+        running = self._running.get(session_id)
+        recorder = running.recorder if running is not None else None
+        return recorder.growing() if recorder is not None else None
 
     def is_at_work(self, session_id: str) -> bool:
         return session_id in self._running
@@ -220,6 +228,7 @@ class Engine:
             opened.log, opened.history, opened.rows, ui_chars=ingredients.limits.tool_result_ui_chars
         )
 
+        running.recorder = recorder
         failure: OSError | LeaseLostError | None = None
 
         def emit(event: AgentEvent) -> None:
@@ -263,6 +272,7 @@ class Engine:
             opened.rows = recorder.rows
             opened.compacted |= recorder.compacted
             opened.log.memory = None
+            running.recorder = None
         if failure is not None:
             raise failure
         opened.held.check()  # an abort because the lease was lost ends nothing: a successor answers

@@ -22,6 +22,7 @@ from sessions_app import ledger, queue, requests
 from sessions_app.engine import Engine
 from sessions_app.errors import NotInServer, SessionError, SessionHeld
 from sessions_app.lease import live_holder
+from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
 
 LOOK_SEC = 15.0
@@ -104,6 +105,10 @@ class Worker:
     def is_at_work(self, session_id: str) -> bool:
         """Whether this process works the session now."""
         return self._engine.is_at_work(session_id)
+
+    def growing(self, session_id: str) -> GrowingRow | None:
+        """The reply that streams in this process now, ahead of the log by what the next save will hold."""
+        return self._engine.growing(session_id)
 
     def watch(self, session_id: str, fn: Watcher) -> Callable[[], None]:
         """Have ``fn`` called on the worker's loop with each event once the log has it; it must return at once.

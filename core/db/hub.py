@@ -215,7 +215,7 @@ def delivery_of(event: Event) -> Delivery:
         payload=event.payload,
         created_at=event.created_at,
     )
-    return Delivery(position_of(event), event.kind.partition(":")[0], frame.text())
+    return Delivery(position_of(event), event.kind.partition(":")[0], frame.to_text())
 
 
 def _missed(topics: frozenset[str], since: int | None) -> tuple[list[Delivery], Position]:

@@ -15,7 +15,7 @@ from agents.history import persons_parts
 from core import clock
 from sessions_app.logs import records as make
 from sessions_app.logs.agreement import closed_blocks
-from sessions_app.logs.records import Message, Record
+from sessions_app.logs.records import GrowingRow, Message, Record
 from sessions_app.logs.session_log import SessionLog
 
 STREAM_SAVE_SECONDS = 0.5
@@ -76,6 +76,11 @@ class TurnRecorder:
                 self._system("error", text)
             case events.Complete(status=status):
                 self._close(status)
+
+    def growing(self) -> GrowingRow | None:
+        """The row of the call in flight, newer than the log's by what the next save will hold. Any thread."""
+        reply = self._reply
+        return reply.so_far() if reply else None
 
     def _of(self, call: int) -> _Reply:
         if self._reply is None or self._reply.call != call:
@@ -196,6 +201,9 @@ class _Reply:
         self._changed.clear()
         self.written = True
         return [make.inflight(self.row_id, self.at, blocks)]
+
+    def so_far(self) -> GrowingRow:
+        return GrowingRow(self.row_id, self.at, tuple(self._blocks))
 
     def row(self, status: str) -> make.Row:
         return make.assistant_row(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agents.events import Message
@@ -18,6 +19,15 @@ Row = dict[str, Any]
 """What a view shows: ``id``, ``role`` (user, assistant, system), ``at``, and by role the fields below."""
 
 __all__ = ["Message", "Record", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingRow:
+    """An assistant row before its final ``add``: its blocks so far, in the shape of the row's."""
+
+    id: str
+    at: str
+    blocks: tuple[dict[str, Any], ...]
 
 
 def new_row_id() -> str:

@@ -135,7 +135,7 @@ class _Fold:
                         "blocks": [],
                     },
                 )
-                _merge(row["blocks"], blocks)
+                merge_blocks(row["blocks"], blocks)
             case {"t": "set", "id": str(row_id), "field": str(name)} if row_id in self.by_id:
                 self.by_id[row_id] = {**self.by_id[row_id], name: record.get("value")}
             case {"t": "set", "id": str(row_id), "field": str(name)} if self.view.archived:
@@ -184,7 +184,7 @@ class _Fold:
         return ordered + [row for row_id, row in self.by_id.items() if row_id not in placed]
 
 
-def _merge(blocks: list[dict[str, Any]], changed: dict[str, Any]) -> None:
+def merge_blocks(blocks: list[dict[str, Any]], changed: dict[str, Any]) -> None:
     for key in sorted(changed, key=lambda text: int(text) if text.isdecimal() else 0):
         if not key.isdecimal() or not isinstance(changed[key], dict):
             continue

@@ -55,12 +55,17 @@ class Socket(WebsocketCommunicator):
         path: str = "/ws/",
         host: str = "testserver",
         origin: str | None = "http://testserver",
+        token: str | None = None,
+        authorization: str | None = None,
     ) -> None:
         from halo_site.asgi import application
 
         headers = [(b"host", host.encode())]
         headers += [] if origin is None else [(b"origin", origin.encode())]
         headers += [] if cookie is None else [(b"cookie", cookie.encode())]
+        if token is not None:
+            authorization = f"Bearer {token}"
+        headers += [] if authorization is None else [(b"authorization", authorization.encode())]
         super().__init__(application, path, headers=headers)
         self.seen: list[int] = []
 
