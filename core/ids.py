@@ -25,6 +25,14 @@ def first_row_id_at(moment: datetime) -> str:
     return str(ULID.from_bytes(milliseconds.to_bytes(6) + bytes(10))).lower()
 
 
+def time_of_row_id(text: str) -> datetime | None:
+    """When a row id was made; None for what only looks like one."""
+    try:
+        return ULID.from_str(text.upper()).datetime
+    except ValueError:
+        return None
+
+
 def new_session_segment() -> str:
     """16 random characters, one segment of a session id (``root>child``)."""
     return "".join(secrets.choice(_SEGMENT_ALPHABET) for _ in range(16))

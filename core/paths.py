@@ -80,19 +80,19 @@ class EvolutionPaths:
     root: Path
 
     def run(self, run_id: str) -> Path:
-        return self.root / "runs" / run_id
+        return self.runs / run_id
 
     def run_attempt(self, run_id: str, attempt: int) -> Path:
         return self.run(run_id) / "attempts" / str(attempt)
 
     def apply(self, apply_id: str) -> Path:
-        return self.root / "applies" / apply_id
+        return self.applies / apply_id
 
     def apply_attempt(self, apply_id: str, attempt: int) -> Path:
         return self.apply(apply_id) / "attempts" / str(attempt)
 
     def history(self, apply_id: str) -> Path:
-        return self.root / "history" / f"apply-{apply_id}"
+        return self.histories / f"apply-{apply_id}"
 
     def snapshot(self, apply_id: str, attempt: int) -> Path:
         return self.history(apply_id) / str(attempt)
@@ -101,8 +101,28 @@ class EvolutionPaths:
         return self.snapshot(apply_id, snapshot_attempt) / f"rollback-{attempt}"
 
     @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def applies(self) -> Path:
+        return self.root / "applies"
+
+    @property
+    def histories(self) -> Path:
+        return self.root / "history"
+
+    @property
     def archive(self) -> Path:
         return self.root / "archive"
+
+    def archived(self, kind: str, row_id: str) -> Path:
+        """``kind`` is ``run`` or ``apply``."""
+        return self.archive / f"{kind}-{row_id}.zip"
+
+    def folder_lock(self, kind: str, row_id: str) -> Path:
+        """Held by whoever packs, unpacks or removes that row's folder."""
+        return self.archive / f".{kind}-{row_id}.lock"
 
     @property
     def lock_file(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +14,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.db.models import record_event
+from core.paths import EvolutionPaths
 from evolution import permissions, transitions
 from evolution.errors import Refused
+from evolution.folder_lock import FolderBusy, holding
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.states import APPLY_IN_FLIGHT, RunStatus
 
+_WAIT_SEC = 10.0
 _AT_WORK = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
@@ -89,7 +93,7 @@ def delete(*, plan: DeletePlan, user: User, now: datetime) -> None:
         fresh = plan_delete(plan.run_id)
         if not fresh.is_the_same(plan):
             raise Refused("changed", "What would be deleted has changed since it was listed; look again.")
-        run = EvolutionRun.objects.get(pk=plan.run_id)
+        run = EvolutionRun.objects.select_related("workspace").get(pk=plan.run_id)
         transitions.forget_scenarios(run.pk, user=user, now=now)
         run.delete()
         EvolutionApply.objects.filter(pk__in=plan.apply_ids).delete()
@@ -101,7 +105,18 @@ def delete(*, plan: DeletePlan, user: User, now: datetime) -> None:
                 payload={"deleted": True, "by": user.pk},
                 now=now,
             )
-    _remove(plan.paths)
+    _remove_all(run.workspace.paths.evolution, plan)
+
+
+def _remove_all(paths: EvolutionPaths, plan: DeletePlan) -> None:
+    """The rows are gone, so this can't be refused any more: a busy archive pass is waited for, then passed by."""
+    locks = [paths.folder_lock("run", plan.run_id)]
+    locks += [paths.folder_lock("apply", apply_id) for apply_id in plan.apply_ids]
+    with ExitStack() as stack:
+        for lock in locks if paths.root.is_dir() else ():
+            with suppress(FolderBusy):
+                stack.enter_context(holding(lock, wait_sec=_WAIT_SEC))
+        _remove(plan.paths)
 
 
 def _lock(plan: DeletePlan) -> None:

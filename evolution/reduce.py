@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.paths import halo_home
 from evolution import sandbox
+from evolution.artifacts.files import AttemptFiles
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_FINAL, RUN_FINAL
 
@@ -26,16 +27,34 @@ def reduce_apply(apply_id: str) -> None:
     apply = rows.filter(pk=apply_id, status__in=APPLY_FINAL).first()
     if apply is None:
         return
-    for attempt in sorted(_attempts(apply)):
+    for attempt in _attempts(apply):
         _reduce(attempt)
     for run_id in apply.current_runs.filter(status__in=RUN_FINAL).values_list("pk", flat=True):
         reduce_run(run_id)
 
 
-def _attempts(apply: EvolutionApply) -> list[Path]:
-    """All of them: the snapshot's attempt and the rollback's are others than the newest."""
-    folder = apply.workspace.paths.evolution.apply(apply.pk) / "attempts"
-    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+def reduce_all(row: EvolutionRun | EvolutionApply) -> bool:
+    """Every attempt of a final row, also of one that ended without a wrapper. False: there was nothing to do."""
+    attempts = [path for path in _attempts(row) if _is_whole(path)]
+    for attempt in attempts:
+        _reduce(attempt)
+    return bool(attempts)
+
+
+def is_reducible(row: EvolutionRun | EvolutionApply) -> bool:
+    return any(_is_whole(path) for path in _attempts(row))
+
+
+def _is_whole(attempt: Path) -> bool:
+    files = AttemptFiles(attempt)
+    return files.sandbox.is_dir() and not files.reduced.exists()
+
+
+def _attempts(row: EvolutionRun | EvolutionApply) -> list[Path]:
+    """All of them: of an apply, the snapshot's attempt and the rollback's are others than the newest."""
+    paths = row.workspace.paths.evolution
+    folder = (paths.run(row.pk) if isinstance(row, EvolutionRun) else paths.apply(row.pk)) / "attempts"
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
 def _reduce(folder: Path) -> None:

@@ -11,7 +11,11 @@ from evolution import permissions, ticker, transitions
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RUN_MOVES, RunStatus
+from evolution.unarchive import unarchived
 from evolution.words import check_length
+
+RETRIED, ASKED_ANEW = "retry", "retry with a new hint"
+"""What the row says of the decision; whoever asked anew counts as an asker (four eyes)."""
 
 _RETRYABLE = frozenset(
     source for source, target in RUN_MOVES if target == RunStatus.PENDING and source != RunStatus.RUNNING
@@ -22,22 +26,26 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
     """``hint`` None keeps the old one; ``attempt`` is the one that was shown.
 
     Raises Refused ``forbidden``, ``not_found``, ``not_retryable`` (details: ``status``), ``already_pending``,
-    ``hint_too_long`` or ``changed``.
+    ``hint_too_long``, ``changed``, or as ``unarchived``. Call it outside of a transaction.
     """
     permissions.require(user, "review")
     check_length(hint or "", "hint")
-    run = EvolutionRun.objects.select_related("current_apply").filter(pk=run_id).first()
+    run = EvolutionRun.objects.select_related("workspace", "current_apply").filter(pk=run_id).first()
     if run is None:
         raise Refused("not_found", f"There is no run-{run_id}; it may have been deleted.")
     check_retryable(run)
-    transitions.retry(
-        run_id=run.pk,
-        source=RunStatus(run.status),
-        attempt=attempt,
-        hint=run.user_hint if hint is None else storable(hint.strip()),
-        user=user,
-        now=now,
-    )
+    source = RunStatus(run.status)
+    with unarchived(run):
+        transitions.retry(
+            run_id=run.pk,
+            source=source,
+            attempt=attempt,
+            hint=run.user_hint if hint is None else storable(hint.strip()),
+            user=user,
+            now=now,
+            reason=RETRIED if hint is None else ASKED_ANEW,
+            archived=run.archived_at is not None,
+        )
     ticker.request_tick()
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from django.db.models import Q
 
+from evolution import zips
 from evolution.artifacts.files import AttemptFiles
-from evolution.artifacts.patch import PatchInvalid, read_patch
+from evolution.artifacts.patch import MAX_PATCH_BYTES, PatchInvalid, parse_patch, read_patch
 from evolution.artifacts.results import Kept, Landed
 from evolution.briefs.parts import EarlierDraft
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
@@ -46,29 +47,33 @@ def earlier_drafts(run: EvolutionRun) -> tuple[EarlierDraft, ...]:
 
 
 def _earlier(run: EvolutionRun) -> EarlierDraft | None:
-    files = AttemptFiles(run.workspace.paths.evolution.run_attempt(run.pk, run.attempts))
-    target, text = _patch(files)
-    if run.status == RunStatus.FAILED and not text:
+    data = _patch(run)
+    if run.status == RunStatus.FAILED and not data:
         return None
+    text = data.decode(errors="replace")
+    try:
+        target = parse_patch(text).target
+    except PatchInvalid:
+        target = ""
     return EarlierDraft(
         run_id=run.pk,
         outcome=_OUTCOMES[run.status],
         reason=run.decision_reason or run.failure_reason,
         target=target,
-        patch=text,
+        patch=text[:_PATCH_CHARS],
     )
 
 
-def _patch(files: AttemptFiles) -> tuple[str, str]:
-    """Target and text of ``patch.md``; empty when there is none, the target also when it can't be read."""
+def _patch(run: EvolutionRun) -> bytes:
+    """The draft's ``patch.md``, also of an archived run; empty when there is none."""
+    paths = run.workspace.paths.evolution
+    path = AttemptFiles(paths.run_attempt(run.pk, run.attempts)).patch
     try:
-        text = files.patch.read_text(errors="replace")[:_PATCH_CHARS]
+        with path.open("rb") as stream:
+            return stream.read(MAX_PATCH_BYTES)
     except OSError:
-        return "", ""
-    try:
-        return read_patch(files.patch).target, text
-    except (OSError, PatchInvalid):
-        return "", text
+        rel = path.relative_to(paths.run(run.pk)).as_posix()
+        return zips.read_member(paths.archived("run", run.pk), rel, limit=MAX_PATCH_BYTES) or b""
 
 
 _MAX_KEPT_BYTES = 262_144

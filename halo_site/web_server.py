@@ -10,6 +10,7 @@ from typing import Any
 
 from core.frames import MAX_FRAME_BYTES
 from core.paths import halo_home
+from halo_site.archiving import Archiving
 from halo_site.ticking import Ticking
 from sessions_app.worker import Worker
 
@@ -50,8 +51,9 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
 
     worker = Worker(home=halo_home())
     reactor.addSystemEventTrigger("before", "shutdown", signalled)  # type: ignore[arg-type]  # its stub is wrong
-    ticking = Ticking()
+    ticking, archiving = Ticking(), Archiving()
     ticking.start()
+    archiving.start()
     try:
         FollowedServer(
             application=application,
@@ -63,6 +65,7 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
         ).run()
     finally:
         worker.close()
+        archiving.stop()
         ticking.stop()
     for text in failure:
         sys.stderr.write(f"{text}\n")

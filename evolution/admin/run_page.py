@@ -87,6 +87,7 @@ def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
             EvolutionApply.objects.filter(source_runs=run).select_related("approved_by").order_by("-pk")[:20]
         ),
         "working": is_at_work(run),
+        "archive_file": f".halo/evo/archive/run-{run.pk}.zip",
     }
 
 

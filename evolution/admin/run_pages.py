@@ -232,10 +232,9 @@ def _retry(request: HttpRequest, run: EvolutionRun) -> str:
     if choice not in ("keep", "new"):
         raise Refused("hint_needed", "Say whether the hint stays as it is or is another one.")
     hint = None if choice == "keep" else request.POST.get("text", "")
-    with transaction.atomic():
-        retry(run_id=run.pk, attempt=_seen(request, run).attempt, hint=hint, user=user, now=database_now())
-        text = "Retried with the same hint" if hint is None else f"Retried with the hint: {hint}"
-        note(user=user, model=EvolutionRun, row_id=run.pk, text=text)
+    retry(run_id=run.pk, attempt=_seen(request, run).attempt, hint=hint, user=user, now=database_now())
+    text = "Retried with the same hint" if hint is None else f"Retried with the hint: {hint}"
+    note(user=user, model=EvolutionRun, row_id=run.pk, text=text)
     messages.success(request, f"{run} starts over.")
     return _url(run)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import clock
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.run_view import RunView
+
+if TYPE_CHECKING:
+    from evolution.archive import ArchiveReport
 
 
 def run_row(run: EvolutionRun) -> dict[str, Any]:
@@ -107,6 +110,18 @@ def scenario_page(row: RegressionScenario) -> dict[str, Any]:
         "change": row.change,
         "baseline": row.baseline,
         "answer": row.answer,
+    }
+
+
+def archive_report(report: ArchiveReport) -> dict[str, Any]:
+    return {
+        "archived": report.archived,
+        "purged": report.purged,
+        "rollbacksGone": report.rollbacks_gone,
+        "finished": report.finished,
+        "orphans": report.orphans,
+        "reduced": report.reduced,
+        "failed": report.failed,
     }
 
 

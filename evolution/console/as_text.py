@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from evolution.artifacts.verdict import gates_of
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.outcome import said
 from evolution.run_view import RunView
 from evolution.states import ApplyStatus, RunStatus
+
+if TYPE_CHECKING:
+    from evolution.archive import ArchiveReport
 
 _RULE = "─" * 78
 
@@ -191,6 +195,24 @@ def scenario_page(row: RegressionScenario) -> list[str]:
             lines += section(title, text)
     verb = "restore" if row.retired_at else "retire"
     return [*lines, "", f"halo evo scenarios {verb} {row} --as USER"]
+
+
+def archive_report(report: ArchiveReport, *, dry_run: bool) -> list[str]:
+    would = "would be " if dry_run else ""
+    told = (
+        (f"{would}packed", report.archived),
+        (f"{would}removed for good", report.purged),
+        (
+            "can't be rolled back from then on" if dry_run else "can't be rolled back any more",
+            report.rollbacks_gone,
+        ),
+        (f"{would}cleared (left half done by a crash)", report.finished),
+        (f"{would}removed (nobody's)", report.orphans),
+        (f"{would}reduced to the changed files", report.reduced),
+        ("left as it is", report.failed),
+    )
+    lines = [f"{name}  {words}" for words, names in told for name in names]
+    return lines or ["Nothing to do."]
 
 
 def section(title: str, text: str) -> list[str]:

@@ -273,6 +273,17 @@ def _tick(options: Options) -> Answer:
     )
 
 
+def _archive(options: Options) -> Answer:
+    from evolution.archive import archive
+
+    report = archive(dry_run=options["dry_run"])
+    return Answer(as_json.archive_report(report), as_text.archive_report(report, dry_run=options["dry_run"]))
+
+
+def _archive_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+
+
 VERBS = {
     "list": Verb("Runs, newest first.", _list, _list_arguments),
     "show": Verb("A run or an apply with all that a decision needs.", _show, _show_arguments),
@@ -286,4 +297,9 @@ VERBS = {
     "delete": Verb("Remove a run and what is only its own.", _delete, _delete_arguments, decides=True),
     "scenarios": Verb("What landed runs showed to work, and applies are held to.", parts=SCENARIOS),
     "tick": Verb("One pass of the ticker, now.", _tick),
+    "archive": Verb(
+        "Pack what ended 14 days ago, remove what was packed 30 days ago, clear what crashes left.",
+        _archive,
+        _archive_arguments,
+    ),
 }

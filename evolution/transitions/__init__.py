@@ -30,6 +30,7 @@ from evolution.transitions.decisions import (
     try_again,
 )
 from evolution.transitions.held import beat, is_held, leave_reason, set_phase, write_process
+from evolution.transitions.keeping import mark_archived, purge
 from evolution.transitions.runs import (
     RunScore,
     await_review,
@@ -70,8 +71,10 @@ __all__ = [
     "forget_scenarios",
     "is_held",
     "leave_reason",
+    "mark_archived",
     "mark_needs_person",
     "pass_gates",
+    "purge",
     "refuse_rollback",
     "reject",
     "requeue_apply",

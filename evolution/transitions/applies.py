@@ -196,6 +196,7 @@ def refuse_rollback(claim: Claim, *, code: str, details: Mapping[str, Any], now:
         target=ApplyStatus.APPLIED,
         now=now,
         values={
+            "finished_at": now,
             "phase": "",
             "failure_reason": code,
             "rollback_outcome": {"refused": code, **details},

@@ -113,12 +113,23 @@ def _with_ended_apply(rows: QuerySet[EvolutionRun], apply_id: str) -> QuerySet[E
     return rows.filter(current_apply_id=apply_id, current_apply__status__in=sorted(APPLY_UNSUCCESSFUL))
 
 
-def retry(*, run_id: str, source: RunStatus, attempt: int, hint: str, user: Person, now: datetime) -> None:
+def retry(
+    *,
+    run_id: str,
+    source: RunStatus,
+    attempt: int,
+    hint: str,
+    user: Person,
+    now: datetime,
+    reason: str = "retry",
+    archived: bool = False,
+) -> None:
     """Back to the queue with ``hint`` (the old one, when the person chose to keep it) and a fresh budget.
 
+    ``archived``: it is, and its folder was unpacked; one that the archive pass takes meanwhile has changed.
     Raises Refused ``changed``, or ``already_pending`` when the same request waits already.
     """
-    rows = EvolutionRun.objects.filter(attempts=attempt)
+    rows = EvolutionRun.objects.filter(attempts=attempt, archived_at__isnull=not archived)
     if source == RunStatus.APPROVED:
         rows = rows.filter(current_apply__status__in=sorted(APPLY_UNSUCCESSFUL))
     try:
@@ -136,7 +147,7 @@ def retry(*, run_id: str, source: RunStatus, attempt: int, hint: str, user: Pers
                     "user_hint": hint,
                     "decided_by_id": user.pk,
                     "decided_at": now,
-                    "decision_reason": "retry",
+                    "decision_reason": reason,
                 },
                 detail={"by": user.pk},
             )

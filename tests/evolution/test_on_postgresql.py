@@ -22,6 +22,9 @@ FILES = (
     "test_races.py",
     "test_state_machine.py",
     "test_wrapper_process.py",
+    "test_scenarios.py",
+    "test_archive.py",
+    "test_archive_kill.py",
 )
 
 
