@@ -9,11 +9,8 @@ from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
 
 from core.db.admin import ReadOnlyAdmin
-from sessions_app.logs import Row, read_session
 from sessions_app.models import Session
-from sessions_app.places import log_folder, log_leaf
-
-ROWS_SHOWN = 200
+from sessions_app.transcript_window import window
 
 
 @admin.register(Session)
@@ -42,25 +39,8 @@ class SessionAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         session = self.get_object(request, unquote(object_id))
-        found = (
-            _transcript(session, before=request.GET.get("before", ""))
-            if session is not None and self.has_view_permission(request)
-            else {}
-        )
+        found = {}
+        if session is not None and self.has_view_permission(request):
+            shown = window(session, part=request.GET.get("part", ""), before=request.GET.get("before", ""))
+            found = {"transcript": shown}
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **found})
-
-
-def _transcript(session: Session, *, before: str) -> dict[str, Any]:
-    """The last rows, or the last ones ahead of row number ``before``; ``unreadable`` says why there are none."""
-    try:
-        ui, _ = read_session(log_folder(session), log_leaf(session))
-    except (OSError, ValueError) as error:
-        return {"rows": [], "unreadable": str(error)}
-    rows: list[Row] = ui.rows
-    end = (
-        min(int(before), len(rows))
-        if before.isascii() and before.isdigit() and len(before) < 10
-        else len(rows)
-    )
-    start = max(0, end - ROWS_SHOWN)
-    return {"rows": rows[start:end], "rows_before": start, "rows_after": len(rows) - end}

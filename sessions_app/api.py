@@ -7,16 +7,18 @@ from typing import Any
 
 from django.db.models import Q
 from django.http import HttpRequest
-from ninja import Query, Router, Schema
+from ninja import Path, Query, Router, Schema
 
 from core import clock
 from core.db.rest import pages
 from core.db.rest.auth import guard
 from core.db.rest.errors import ApiError, responses
 from core.ids import is_session_id
+from sessions_app.errors import SessionRefused
 from sessions_app.logs.records_after import records_after
 from sessions_app.models import Session
 from sessions_app.places import ui_log
+from sessions_app.selectors import archived_rows
 
 router = Router(tags=["sessions"])
 MAX_NUMBER = 2**63 - 1
@@ -57,6 +59,13 @@ class LogOut(Schema):
     last: int
     more: bool
     reload: bool
+
+
+class ArchiveOut(Schema):
+    """``rows`` as a person's view shows them (docs/sessions.md), the oldest first."""
+
+    number: int
+    rows: list[Any]
 
 
 @router.get(
@@ -102,6 +111,19 @@ def read_log(
 ) -> Any:
     found = records_after(ui_log(found_session(session_id)), after=after, limit=limit)
     return {"records": found.records, "last": found.last, "more": found.more, "reload": found.reload}
+
+
+@router.get(
+    "/sessions/{session_id}/archives/{number}",
+    response=responses(ok=ArchiveOut),
+    summary="Earlier rows, one part at a time; the log's head says how many parts there are",
+    **VIEW,
+)
+def read_archive(request: HttpRequest, session_id: str, number: int = Path(ge=1, le=MAX_NUMBER)) -> Any:
+    try:
+        return {"number": number, "rows": archived_rows(found_session(session_id), number)}
+    except SessionRefused as error:
+        raise ApiError(404, error.code, str(error)) from error
 
 
 def found_session(session_id: str) -> Session:

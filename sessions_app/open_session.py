@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,8 @@ from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.titles import title_of
 from sessions_app.turn_compacted import turn_compacted
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -69,8 +72,9 @@ def _opened(session_id: str, home: HaloHome, held: lease.Lease | None) -> OpenSe
     settings = Settings.load(home, row.workspace.paths)
     log = _opened_log(row, held, settings.get("general.session.fsync"))
     ui, raw = log.load()
-    # A compaction takes stamps out of the history; the rows keep them.
-    known = stamps.in_history(raw.messages) | {line["stamp"] for line in ui.rows if line.get("stamp")}
+    # A compaction takes stamps out of the history; the rows keep them, archived ones in the log's head.
+    known = stamps.in_history(raw.messages) | set(ui.stamps)
+    known |= {line["stamp"] for line in ui.rows if line.get("stamp")}
     opened = OpenSession(row, held, log, raw.messages, list(raw.rows), known)
     _settle_answered(opened)
     return opened
@@ -132,7 +136,16 @@ def _tell_compacted(opened: OpenSession, now: datetime) -> None:
     """Once for each turn that compacted, whoever takes an interest or not."""
     if opened.compacted:
         opened.compacted = False
+        _archive(opened)
         turn_compacted(opened.row, now=now)
+
+
+def _archive(opened: OpenSession) -> None:
+    """A ui log that is long now gets short; one that can't be archived stays long, and nothing is lost."""
+    try:
+        opened.log.archive()
+    except OSError:
+        logger.exception("Session %s: its earlier rows could not be archived", opened.row.pk)
 
 
 def land_turn(opened: OpenSession, *, spent: Usage, now: datetime) -> None:

@@ -6,7 +6,10 @@ from django.db.models import QuerySet
 
 from core.db.text import storable
 from sessions_app.errors import SessionRefused
+from sessions_app.logs import Row
+from sessions_app.logs.segments import archived_count, read_segment
 from sessions_app.models import Session
+from sessions_app.places import log_folder, log_leaf, ui_log
 from workspaces.models import Workspace
 
 
@@ -35,3 +38,14 @@ def find_session(text: str) -> Session:
     if found:
         raise SessionRefused(f"Several sessions begin with {text}; give more of the id.", "ambiguous")
     raise SessionRefused(f"There is no session {text}; `halo session list` shows them.", "not_found")
+
+
+def archived_rows(session: Session, number: int) -> list[Row]:
+    """The rows of one segment, for a view that has come to the top of what it shows.
+
+    The newest segment's number is the head's ``archived``; the one before it is a number lower. Raises
+    SessionRefused (``not_found``) for a number that there isn't, OSError.
+    """
+    if not 1 <= number <= archived_count(ui_log(session)):
+        raise SessionRefused(f"Session {session.pk} has no part {number}.", "not_found")
+    return read_segment(log_folder(session), log_leaf(session), number).rows

@@ -7,7 +7,7 @@ take a record out of either. Rows and messages find each other by the row ids th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.history import persons_parts
@@ -19,13 +19,16 @@ from sessions_app.logs.ui_view import UiView
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\] ?")
 
 
-def agree(ui: UiView, raw: RawView) -> list[Record]:
-    """Unnumbered ui records to append; empty when both views agree. Applying them twice adds nothing."""
+def agree(ui: UiView, raw: RawView, *, close: bool = True) -> list[Record]:
+    """Unnumbered ui records to append; empty when both views agree. Applying them twice adds nothing.
+
+    ``close`` is False while the turn of the row in flight still runs.
+    """
     results = tool_results(raw.messages)
     shown = {row["id"]: place for place, row in enumerate(ui.rows)}
     return [
-        *_close_open(ui, results),
-        *_restore(raw, shown, results),
+        *(_close_open(ui, results) if close else ()),
+        *_restore(raw, shown, frozenset(ui.moved), results),
         *_mark_lost(ui, raw, shown),
     ]
 
@@ -119,15 +122,18 @@ def closed_blocks(
 
 
 def _restore(
-    raw: RawView, shown: Mapping[str, int], results: Mapping[str, dict[str, Any]]
+    raw: RawView,
+    shown: Mapping[str, int],
+    moved: Collection[str],
+    results: Mapping[str, dict[str, Any]],
 ) -> Iterator[Record]:
-    """Rows for messages that the ui log doesn't show, each before the next row that is there."""
+    """Rows for messages that neither the ui log nor a segment shows, each before the next row that is there."""
     done: set[str] = set()
-    for index in range(len(raw.messages)):
-        if all(row_id in shown for row_id in raw.rows[index]):
+    for index, row_ids in enumerate(raw.rows):
+        if all(row_id in shown or row_id in moved for row_id in row_ids):
             continue
-        for row in rows_of(raw.messages[index], raw.rows[index], results):
-            if row["id"] in shown or row["id"] in done:
+        for row in rows_of(raw.messages[index], row_ids, results):
+            if row["id"] in shown or row["id"] in moved or row["id"] in done:
                 continue
             done.add(row["id"])
             record = make.add({**row, "restored": True})
@@ -142,11 +148,20 @@ def _next_shown(raw: RawView, start: int, shown: Mapping[str, int]) -> str | Non
 def _mark_lost(ui: UiView, raw: RawView, shown: Mapping[str, int]) -> Iterator[Record]:
     """Rows whose messages fell into a gap of the raw log: a person still sees them, the model doesn't."""
     held = {row_id for rows in raw.rows for row_id in rows}
+    moved = {row_id: place for place, row_id in enumerate(ui.moved)}
     for gap in raw.gaps:
-        before = [shown[i] for rows in raw.rows[:gap] for i in rows if i in shown]
-        after = [shown[i] for rows in raw.rows[gap:] for i in rows if i in shown]
-        lower = max(before, default=-1)
-        upper = min(after, default=len(ui.rows))
-        for row in ui.rows[lower + 1 : upper]:
+        lower, upper = _around(gap, raw, moved, len(ui.moved))
+        for row_id in ui.moved[lower:upper]:
+            if row_id not in held and (row_id, "lost") not in ui.archived_sets:
+                yield make.set_field(row_id, "lost", True)
+        lower, upper = _around(gap, raw, shown, len(ui.rows))
+        for row in ui.rows[lower:upper]:
             if row["role"] != "system" and row["id"] not in held and not row.get("lost"):
                 yield make.set_field(row["id"], "lost", True)
+
+
+def _around(gap: int, raw: RawView, places: Mapping[str, int], count: int) -> tuple[int, int]:
+    """The rows (their places, from and up to) whose messages may have stood where the gap is."""
+    before = [places[i] for rows in raw.rows[:gap] for i in rows if i in places]
+    after = [places[i] for rows in raw.rows[gap:] for i in rows if i in places]
+    return max(before, default=-1) + 1, min(after, default=count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -100,9 +100,14 @@ class LogFile:
         if sync and size == 0:
             atomic.fsync_folder(self.path.parent)
 
-    def replace(self, data: bytes) -> None:
-        """Put a whole new file in place. Raises ForeignChangeError when the old one isn't what was read."""
+    def replace(self, data: bytes, *, beside: Mapping[Path, bytes] | None = None) -> None:
+        """Put a whole new file in place. Raises ForeignChangeError when the old one isn't what was read.
+
+        ``beside``: other files to be written first, by their path, while nobody else may replace this one.
+        """
         with self._locked():
+            for path, content in (beside or {}).items():
+                atomic.write_bytes(path, content, mode=0o600)
             atomic.write_bytes(self.path, data, mode=0o600)
             self.known, self._torn = _stamp(self.path.stat()), 0
 

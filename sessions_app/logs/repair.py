@@ -54,7 +54,13 @@ class WholeLog:
 
 
 def repaired_ui(
-    source: Scan, view: UiView, *, epoch: int, seen: int = 0, further: Sequence[Record] = ()
+    source: Scan,
+    view: UiView,
+    *,
+    epoch: int,
+    seen: int = 0,
+    head: Record | None = None,
+    further: Sequence[Record] = (),
 ) -> WholeLog:
     """The ui log below a head of its own, a system row where damage was; orphans and late writers' records go.
 
@@ -64,7 +70,7 @@ def repaired_ui(
     """
     orphans = {id(record) for record in view.orphans}
     pending = list(source.damages)
-    head = make.head(archived=view.archived, moved=view.moved, stamps=view.stamps)
+    first = make.head(archived=view.archived, moved=view.moved, stamps=view.stamps)
     number = max(seen, last_seq(source))
     kept: list[Record] = []
 
@@ -73,7 +79,7 @@ def repaired_ui(
         number += 1
         kept.append({**record, "seq": number, "e": epoch})
 
-    keep(head)
+    keep(head or first)
     highest = 0
     for index, record in enumerate(source.records):
         while pending and pending[0].before <= index:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from core import clock
 from sessions_app.logs import records as make
@@ -15,6 +15,7 @@ from sessions_app.logs.log_file import ForeignChangeError, LeaseLostError, LogFi
 from sessions_app.logs.raw_view import RawView, fold_raw
 from sessions_app.logs.records import Message, Record, Row
 from sessions_app.logs.repair import keep_aside, last_seq, repaired_raw, repaired_ui
+from sessions_app.logs.segments import ARCHIVE_OVER, moved_out, recovered_head, set_in_segments
 from sessions_app.logs.ui_view import UiView, fold_ui, late_row
 
 FsyncPolicy = Literal["turn", "always", "never"]
@@ -41,6 +42,7 @@ class SessionLog:
     ) -> None:
         self.ui_file = LogFile(folder / f"{leaf}.ui.jsonl")
         self.raw_file = LogFile(folder / f"{leaf}.raw.jsonl")
+        self.folder, self.leaf = folder, leaf
         self.damaged_path = folder / f"{leaf}.damaged"
         self.epoch = epoch
         self._fsync = fsync
@@ -71,7 +73,10 @@ class SessionLog:
         agree; a row left in flight is closed as interrupted; late writers' rows are kept in a note. Raises
         LeaseLostError when a newer epoch has written.
         """
-        self.ui_file.path.parent.mkdir(parents=True, exist_ok=True)
+        return self._load(close=True)
+
+    def _load(self, *, close: bool) -> tuple[UiView, RawView]:
+        self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             ui_scan, raw_scan = self.ui_file.read(), self.raw_file.read()
             ui, raw = fold_ui(ui_scan), fold_raw(raw_scan)
@@ -84,7 +89,7 @@ class SessionLog:
                 raise LeaseLostError(self._lost, epoch=newest)
             self._seq, self._count = ui.seq, len(raw.messages)
             try:
-                if not self._mend(ui_scan, ui, raw):
+                if not self._mend(ui_scan, ui, raw, close=close):
                     return ui, raw
             except ForeignChangeError:
                 logger.debug("%s changed while it was mended", self.ui_file.path)
@@ -125,6 +130,32 @@ class SessionLog:
                 continue
             self._count = len(messages)
             return
+
+    def archive(self, *, over: int = ARCHIVE_OVER) -> bool:
+        """Move all but the newest exchange into segments when the ui log is longer than ``over`` bytes.
+
+        Call it when a compaction is done, also in the middle of a turn, but off the event loop, and not while
+        anything else appends. True when rows have moved; then views read the log anew.
+        """
+        if not self.ui_file.path.exists() or self.ui_file.path.stat().st_size <= over:
+            return False
+        while True:
+            self._fence()
+            if self.memory is not None:
+                self._settle_strangers()
+            ui, raw = self._load(close=False)
+            moved = moved_out(self.folder, self.leaf, ui, _named(raw))
+            if moved is None:
+                return False
+            first = self._seq
+            numbered = self._numbered(moved.records)
+            try:
+                self.ui_file.replace(make.encode(numbered), beside=moved.segments)
+            except ForeignChangeError:
+                logger.debug("%s changed while it was archived", self.ui_file.path)
+                continue
+            self._seq = first + len(numbered)
+            return True
 
     def end_turn(self) -> None:
         """The save point at a turn's end: everything so far is made durable unless the setting says never."""
@@ -168,6 +199,13 @@ class SessionLog:
             {"seq": self._seq + place, "e": self.epoch, **record}
             for place, record in enumerate(records, start=1)
         ]
+
+    def _settle_strangers(self) -> None:
+        """In the middle of a turn what others wrote loses, as it does at an append."""
+        if self.raw_file.changed():
+            self._settle_raw(lost=())
+        if self.ui_file.changed():
+            self._settle_ui(lost=())
 
     def _settle_raw(self, *, lost: Sequence[Record]) -> bool:
         """The raw log changed under us: yield to a newer epoch, else move the stranger's rows into a note.
@@ -227,7 +265,7 @@ class SessionLog:
                     logger.debug("%s changed again", self.ui_file.path)
         raise LeaseLostError(reason)
 
-    def _mend(self, ui_scan: Scan, ui: UiView, raw: RawView) -> bool:
+    def _mend(self, ui_scan: Scan, ui: UiView, raw: RawView, *, close: bool) -> bool:
         """Write what the logs need; True when something was written, so that they are read again."""
         at = clock.stamp(clock.now())
         if raw.damages or raw.orphans or raw.late or raw.next_n != len(raw.messages):
@@ -236,16 +274,34 @@ class SessionLog:
             self._append_ui([make.add(row) for row in _raw_notes(raw, at)], durable=True)
             self.raw_file.replace(repaired_raw(raw, self.epoch))
             return True
-        if ui.damages or ui.orphans or ui.late:
+        head = recovered_head(self.folder, self.leaf, ui, _named(raw))
+        if ui.damages or ui.orphans or ui.late or head is not None:
             if ui.damages or ui.orphans:
                 keep_aside(self.damaged_path, log="ui", damages=ui.damages, orphans=ui.orphans, at=at)
             notes = [make.add(late_row(ui.late, row_id=make.new_row_id(), at=at))] if ui.late else []
-            self.ui_file.replace(repaired_ui(ui_scan, ui, epoch=self.epoch, further=notes).data)
+            whole = repaired_ui(ui_scan, ui, epoch=self.epoch, head=head, further=notes)
+            self.ui_file.replace(whole.data)
             return True
-        missing = agree(ui, raw)
+        missing = agree(ui, raw, close=close)
         if missing:
+            self._set_archived(missing, ui)
             self._append_ui(missing, durable=False)
         return bool(missing)
+
+    def _set_archived(self, records: Sequence[Record], ui: UiView) -> None:
+        """What ``records`` set on rows in segments is set there; the records tell the views that show them."""
+        shown = {row["id"] for row in ui.rows}
+        fields: dict[str, dict[str, Any]] = {}
+        for record in records:
+            if record["t"] == "set" and record["id"] not in shown:
+                fields.setdefault(record["id"], {})[record["field"]] = record["value"]
+        if fields:
+            set_in_segments(self.folder, self.leaf, ui.archived, fields)
+
+
+def _named(raw: RawView) -> list[str]:
+    """The ids of the rows that the messages name, in order, each once."""
+    return list(dict.fromkeys(row_id for rows in raw.rows for row_id in rows))
 
 
 def _raw_notes(raw: RawView, at: str) -> list[Row]:

@@ -116,7 +116,7 @@ class LogMachine(RuleBasedStateMachine):
             row = make.user_row(row_id=name, at=STAMP, stamp=STAMP, text=name)
             record = {**make.add(row), "seq": 999_999, "e": 0}
         path = self.folder / f"s.{log}.jsonl"
-        if not path.exists() or not path.stat().st_size:
+        if not path.exists() or not self.written_epoch():
             return
         with path.open("ab") as stream:
             stream.write(make.encode([record]))

@@ -20,6 +20,7 @@ from halo_site.api import document
 from sessions_app.create import create_session
 from sessions_app.models import Session
 from tests.evolution.rows import Rows, make_user
+from tests.sessions.conversations import with_an_archive
 from workspaces.models import Workspace
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -77,6 +78,7 @@ class World:
         session = create_session(
             workspace=rows.workspace, agent_id="helper", agent_name="Helper", access_level="full", now=NOW
         )
+        with_an_archive(session)
         return cls(rows, session, rows.in_review(), rows.pending(), rows.approved(), applied)
 
     def request_of(self, operation: Operation) -> tuple[str, Any]:
@@ -95,6 +97,7 @@ class World:
             ),
             "POST /sessions/{session_id}/stop": (f"/sessions/{self.session.pk}/stop", None),
             "POST /sessions/{session_id}/interrupt": (f"/sessions/{self.session.pk}/interrupt", None),
+            "GET /sessions/{session_id}/archives/{number}": (f"/sessions/{self.session.pk}/archives/1", None),
             "GET /evolution/runs": ("/evolution/runs", None),
             "POST /evolution/runs": ("/evolution/runs", {"session": self.session.pk, "hint": "shorter"}),
             "GET /evolution/runs/{run_id}": (f"/evolution/runs/{run}", None),
