@@ -21,7 +21,7 @@ from core.paths import UnsafePathError
 from evolution.environment import Keys
 from evolution.phases.context import ChildSpec
 from evolution.wire import Answer
-from sessions_app import tool_bundles
+from sessions_app import own_bundles, tool_bundles
 from sessions_app.logs import SessionLog, TurnRecorder
 from sessions_app.logs import records as make
 from workspaces.agent_yaml import AgentConfig, ModelConfig
@@ -49,6 +49,7 @@ LATE = (
 """What a turn imports only when it needs it; the zygote imports it once, by importing this module."""
 for _name in LATE:
     importlib.import_module(_name)
+own_bundles.register_all()
 
 COMPLETED, FAILED = 0, 1
 _LOG_LEAF = "session"

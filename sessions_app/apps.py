@@ -7,6 +7,8 @@ class SessionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from sessions_app.builtin_commands import register_all
+        from sessions_app import builtin_commands, own_bundles, relay_delivery
 
-        register_all()
+        builtin_commands.register_all()
+        own_bundles.register_all()
+        relay_delivery.register()

@@ -1,4 +1,4 @@
-"""Works the turns of root sessions in this process: lease, queue, turn, save, until nothing waits.
+"""Works the turns of sessions in this process, those of a tree side by side: lease, queue, turn, save.
 
 All database and file work runs as whole synchronous functions in a bounded thread pool; the event loop only
 sees the turn itself, whose save points are plain appends.
@@ -7,11 +7,11 @@ sees the turn itself, whose save points are plain appends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import connections
 
@@ -35,6 +35,7 @@ from sessions_app.open_session import (
     take_batch,
 )
 from sessions_app.prepare import CannotStart, Ingredients, prepare
+from sessions_app.stop_tree import mark_stopped
 from sessions_app.tree_lease import Seen, TreeLeases
 from sessions_app.turn_host import TurnHost
 
@@ -44,11 +45,19 @@ Watcher = Callable[[AgentEvent], None]
 
 
 @dataclass(slots=True)
+class _Stop:
+    """One stop of a session and all below it; ``marked`` once the rows say so (``stop_tree``)."""
+
+    session_id: str
+    marked: bool = False
+
+
+@dataclass(slots=True)
 class _Running:
     """What others may do to a session that works here; read and set from any thread."""
 
     abort: AbortToken = field(default_factory=AbortToken)
-    stopped: bool = False
+    stopped: _Stop | None = None
     interrupted: bool = False
     recorder: TurnRecorder | None = None
     pending: list[int] = field(default_factory=list)
@@ -58,7 +67,7 @@ class Engine:
     """One per process. ``work`` may be called for any number of sessions at once, once for each.
 
     ``keeps_ledger``: sessions at work are entered there, so that a successor tells them if this process dies.
-    ``on_waiting`` is told of a session in a tree held here that waits and isn't at work.
+    ``on_waiting`` is told, on the event loop, of a session in whose queue something waits now.
     """
 
     def __init__(
@@ -75,6 +84,7 @@ class Engine:
         self._keeps_ledger = keeps_ledger
         self._on_waiting = on_waiting
         self._closing = False
+        self._background: set[asyncio.Task[None]] = set()
         self._leases = TreeLeases(
             home=home, in_pool=self.in_pool, look=self._take_in, lost=self._tree_is_lost
         )
@@ -89,18 +99,25 @@ class Engine:
 
     async def fold(self, session_id: str) -> None:
         """A stop of a session that isn't at work: what waits goes into its history, unanswered."""
-        await self._work(session_id, _Running(stopped=True), lambda _event: None)
+        await self._work(session_id, _Running(stopped=_Stop(session_id)), lambda _event: None)
 
-    def stop(self, session_id: str) -> bool:
+    def stop(self, session_id: str, *, marked: bool = False) -> bool:
         """Abort the turns that run here, of the session and all below it; what waits is folded in unanswered.
 
-        False when nothing runs.
+        ``marked``: the rows say already that it was stopped. False when nothing runs.
         """
         running = self._at_work(session_id)
+        stop = _Stop(session_id, marked)
         for each in running:
-            each.stopped = True
+            each.stopped = stop
             each.abort.abort()
         return bool(running)
+
+    async def stop_tree(self, session_id: str, *, by: str = "") -> None:
+        """The same, and the rows first, so that it also counts where nothing runs; ``by`` is told nothing."""
+        for name in await self.in_pool(mark_stopped, session_id, by=by, now=clock.now()):
+            self._on_waiting(name)
+        self.stop(session_id, marked=True)
 
     def interrupt(self, session_id: str) -> bool:
         """Abort the turn that runs here; what waits is worked next. False when nothing runs."""
@@ -121,6 +138,10 @@ class Engine:
         running = self._running.get(session_id)
         recorder = running.recorder if running is not None else None
         return recorder.growing() if recorder is not None else None
+
+    def wake(self, session_id: str) -> None:
+        """On the event loop: something waits in the session's queue."""
+        self._on_waiting(session_id)
 
     def is_at_work(self, session_id: str) -> bool:
         return session_id in self._running
@@ -151,7 +172,7 @@ class Engine:
             while again and not self._closing:
                 async with self._leases.hold(session_id.split(">", 1)[0]) as held:
                     outcome = await self._pass(session_id, held, running, watch) or outcome
-                again = not running.stopped and await self.in_pool(queue.wants_turn, session_id)
+                again = running.stopped is None and await self.in_pool(queue.wants_turn, session_id)
         except LeaseLostError as error:
             raise SessionUnreadable(f"This process no longer works the session: {error}") from error
         except OSError as error:  # what a crash left is mended on opening, which writes
@@ -165,6 +186,7 @@ class Engine:
         self._running[session_id] = running
         try:
             opened = await self.in_pool(open_session, session_id, home=self._home, held=held)
+            self._tell(opened)
             if self._keeps_ledger:
                 await self.in_pool(ledger.enter, session_id, held=held, now=clock.now())
             return await self._drain(opened, running, watch)
@@ -175,16 +197,32 @@ class Engine:
 
     async def _drain(self, opened: OpenSession, running: _Running, watch: Watcher) -> TurnOutcome | None:
         outcome: TurnOutcome | None = None
-        while not running.stopped and not self._closing and await self.in_pool(take_batch, opened):
+        while running.stopped is None and not self._closing and await self.in_pool(take_batch, opened):
             running.interrupted = False
             running.pending = list(opened.pending)
             running.abort = AbortToken()
             if running.stopped or self._closing:  # said while the batch was taken
                 running.abort.abort(for_shutdown=self._closing)
             outcome = await self._turn(opened, running, watch)
+            self._tell(opened)
         if running.stopped and not self._closing:
+            await self._mark(running)
             await self.in_pool(fold_unanswered, opened, now=clock.now())
         return outcome
+
+    async def _mark(self, running: _Running) -> None:
+        """Have the rows say that it was stopped: once for each stop, and ahead of the end of the turns it ends."""
+        stop = running.stopped
+        if stop is None or stop.marked:
+            return
+        stop.marked = True
+        for name in await self.in_pool(mark_stopped, stop.session_id, now=clock.now()):
+            self._on_waiting(name)
+
+    def _tell(self, opened: OpenSession) -> None:
+        told, opened.to_wake = opened.to_wake, []
+        for name in told:
+            self._on_waiting(name)
 
     async def _turn(self, opened: OpenSession, running: _Running, watch: Watcher) -> TurnOutcome:
         try:
@@ -196,6 +234,7 @@ class Engine:
         if self._closing and outcome.status == "aborted":
             await self.in_pool(land_turn, opened, spent=meter.spent, now=clock.now())
             return outcome
+        await self._mark(running)
         finish = partial(finish_turn, spent=meter.spent, context_tokens=meter.context, now=clock.now())
         await self.in_pool(finish, opened, outcome)
         return outcome
@@ -203,13 +242,21 @@ class Engine:
     def _take_in(self, seen: Seen) -> None:
         """What other processes accepted or asked, found by the look at a tree's rows."""
         for session_id, what in seen.asked.items():
-            (self.stop if what == Session.Asked.STOP else self.interrupt)(session_id)
+            if what == Session.Asked.STOP:
+                self._in_background(self.stop_tree(session_id))
+            else:
+                self.interrupt(session_id)
         for session_id, message_ids in seen.waiting.items():
             running = self._running.get(session_id)
             if running is None:
                 self._on_waiting(session_id)
             elif message_ids - set(running.pending):
                 running.interrupted = True
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     def _tree_is_lost(self, root_id: str) -> None:
         for running in self._at_work(root_id):
@@ -245,7 +292,14 @@ class Engine:
             meter.take(event)
             watch(event)
 
-        host = TurnHost(opened.row.pk, ingredients.access, ingredients.team, self.in_pool)
+        host = TurnHost(
+            session_id=opened.row.pk,
+            access=ingredients.access,
+            team=ingredients.team,
+            home=self._home,
+            result_chars=ingredients.limits.tool_result_chars,
+            engine=self,
+        )
         turn = Turn(
             agent_id=opened.row.agent_id,
             session_id=opened.row.pk,

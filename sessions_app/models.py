@@ -42,6 +42,8 @@ class Session(models.Model):
     outside_data_at = models.DateTimeField(null=True)
     authoring_until = models.DateTimeField(null=True)
     reply_to = models.JSONField(null=True)
+    report_due = models.BooleanField(default=False)
+    """A sub-session owes its parent the outcome of what it was last asked (``sessions_app.reports``)."""
     exchange_count = models.PositiveIntegerField(default=0)
     context_tokens = models.PositiveIntegerField(default=0)
     total_output_tokens = models.PositiveBigIntegerField(default=0)
@@ -66,6 +68,7 @@ class Session(models.Model):
         indexes = [
             models.Index(fields=["workspace", "-last_activity_at"], name="session_by_activity"),
             models.Index(fields=["id"], condition=~Q(asked=""), name="session_asked"),
+            models.Index(fields=["id"], condition=Q(report_due=True), name="session_owing"),
         ]
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -25,6 +26,7 @@ from sessions_app.logs import FsyncPolicy, LeaseLostError, SessionLog
 from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
+from sessions_app.settlement import settle_turn
 from sessions_app.titles import title_of
 from sessions_app.turn_compacted import turn_compacted
 
@@ -37,6 +39,7 @@ class OpenSession:
 
     ``stamps``: of every message that stands in the logs. ``pending``: ids of queued messages that stand in the
     history and whose turn hasn't ended. ``compacted``: a turn that hasn't ended has shortened the history.
+    ``report_chars``: where a report of this session is cut. ``to_wake``: sessions that were told something.
     """
 
     row: Session
@@ -47,6 +50,8 @@ class OpenSession:
     stamps: set[str]
     pending: list[int] = field(default_factory=list)
     compacted: bool = False
+    report_chars: int = 8192
+    to_wake: list[str] = field(default_factory=list)
 
 
 def open_session(session_id: str, *, home: HaloHome, held: lease.Lease | None = None) -> OpenSession:
@@ -76,6 +81,7 @@ def _opened(session_id: str, home: HaloHome, held: lease.Lease | None) -> OpenSe
     known = stamps.in_history(raw.messages) | set(ui.stamps)
     known |= {line["stamp"] for line in ui.rows if line.get("stamp")}
     opened = OpenSession(row, held, log, raw.messages, list(raw.rows), known)
+    opened.report_chars = settings.get("general.limits.auto_report_chars")
     _settle_answered(opened)
     return opened
 
@@ -86,20 +92,24 @@ def close_session(opened: OpenSession) -> bool:
     return queue.wants_turn(opened.row.pk)
 
 
-def take_batch(opened: OpenSession, *, starts_turn: bool = True) -> bool:
+def take_batch(opened: OpenSession) -> bool:
     """Put everything that waits into the history, durably; True when a turn is due for it.
 
-    A message whose stamp stands there already isn't put there again. With ``starts_turn`` nothing is taken
-    unless some message asks for a turn; without it (a stop) everything is folded in.
+    Nothing is taken unless some message asks for a turn.
     """
     rows = queue.waiting(opened.row.pk)
-    if starts_turn and not any(row.starts_turn for row in rows):
+    if not any(row.starts_turn for row in rows):
         return False
+    _take(opened, rows)
+    return True
+
+
+def _take(opened: OpenSession, rows: Sequence[QueuedMessage]) -> None:
+    """A message whose stamp stands in the history already isn't put there again."""
     fresh = [row for row in rows if row.stamp not in opened.stamps]
     if fresh:
         _append(opened, fresh)
     opened.pending = [row.pk for row in rows]
-    return bool(rows)
 
 
 def finish_turn(
@@ -122,12 +132,13 @@ def finish_turn(
             "last_activity_at": now,
         }
         if outcome.status == "completed":
-            values["exchange_count"] = F("exchange_count") + 1
-            values["output"] = storable(outcome.text)
+            values |= _answered_with(outcome.text)
         if context_tokens:
             values["context_tokens"] = context_tokens
         Session.objects.filter(pk=opened.row.pk).update(**values)
         announce(opened.row, change="turn_ended", now=now)
+        told = settle_turn(opened.row.pk, outcome, max_chars=opened.report_chars, now=now)
+    opened.to_wake += told
     if outcome.status != "interrupted":
         opened.pending = []
 
@@ -166,8 +177,11 @@ def land_turn(opened: OpenSession, *, spent: Usage, now: datetime) -> None:
 
 
 def fold_unanswered(opened: OpenSession, *, now: datetime) -> int:
-    """After a stop: what waits goes into the history without a turn. Returns how many messages that were."""
-    take_batch(opened, starts_turn=False)
+    """After a stop (``stop_tree.mark_stopped``): what waited goes into the history without a turn.
+
+    What came in after the stop goes on waiting for its turn. Returns how many messages were folded.
+    """
+    _take(opened, [row for row in queue.waiting(opened.row.pk) if not row.starts_turn])
     count = len(opened.pending)
     opened.log.end_turn()
     with transaction.atomic():
@@ -224,12 +238,27 @@ def ends_answered(history: Sequence[Message]) -> bool:
 
 
 def _settle_answered(opened: OpenSession) -> None:
-    """Messages that an earlier process answered, but didn't mark any more before it died."""
-    history = opened.history
-    if not ends_answered(history):
+    """Messages that an earlier process answered, but didn't mark any more before it died: the turn's end."""
+    if not ends_answered(opened.history):
         return
     answered = [row.pk for row in queue.waiting(opened.row.pk) if row.stamp in opened.stamps]
-    queue.mark_worked(answered, now=clock.now())
+    if not answered:
+        return
+    now = clock.now()
+    outcome = TurnOutcome("completed", wire.message_text(opened.history[-1]))
+    with transaction.atomic():
+        lease.confirm(opened.held)
+        queue.mark_worked(answered, now=now)
+        Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now, **_answered_with(outcome.text))
+        announce(opened.row, change="turn_ended", now=now)
+        told = settle_turn(opened.row.pk, outcome, max_chars=opened.report_chars, now=now)
+    opened.to_wake += told
+
+
+def _answered_with(text: str) -> dict[str, Any]:
+    """The row after an answer; one without a text leaves the last output as it is."""
+    values: dict[str, Any] = {"exchange_count": F("exchange_count") + 1}
+    return values | ({"output": storable(text)} if text else {})
 
 
 def _append(opened: OpenSession, fresh: Sequence[QueuedMessage]) -> None:

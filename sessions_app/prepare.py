@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from agents.tools.context import WebRules
 from agents.turn import AccessLevel, ContextRules, Limits, ModelChoice, View
@@ -14,6 +14,7 @@ from core.paths import HaloHome, UnsafePathError, WorkspacePaths
 from core.settings_file import Settings
 from sessions_app.create import checked_working_dir
 from sessions_app.errors import SessionRefused
+from sessions_app.levels import effective_level
 from sessions_app.limits import context_rules_of, limits_of, web_rules_of
 from sessions_app.models import Session
 from workspaces.compose import SurfaceError, compose
@@ -50,6 +51,7 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
             f"The workspace {paths.root} is gone. Put it back, or run: halo workspace move {paths.root} NEW_PATH"
         )
     settings = Settings.load(home, paths)
+    access = effective_level(session)
     try:
         working_dir = checked_working_dir(paths.root, session.working_dir)
         with shared(paths.evolution):
@@ -76,13 +78,13 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         model=model,
         tools=composed.agent.tools,
         team=composed.agent.team,
-        access=_level(session),
-        view=view_of(_level(session), paths, home, settings, working_dir),
+        access=access,
+        view=view_of(access, paths, home, settings, working_dir),
         limits=limits_of(settings),
         context=context_rules_of(settings, composed.agent),
         secret_env=settings.secret_variables(),
         web=web_rules_of(settings),
-        surface_tools=tuple(surface_tools(composed, names=composed.agent.tools, access=_level(session))),
+        surface_tools=tuple(surface_tools(composed, names=composed.agent.tools, access=access)),
     )
 
 
@@ -95,11 +97,3 @@ def view_of(
     extra = [Path(path) for path in settings.get("general.sandbox.allow")]
     make = workspace_view if access == "workspace" else readonly_view
     return make(paths.root, home.global_folder, extra, working_dir=folder)
-
-
-def _level(session: Session) -> AccessLevel:
-    """The row's level; a value that no version wrote counts as the lowest."""
-    for level in get_args(AccessLevel):
-        if session.access_level == level:
-            return level
-    return "readonly"

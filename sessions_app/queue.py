@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from core.db.text import storable
 from sessions_app import stamps
 from sessions_app.errors import QueueFull, SessionRefused
 from sessions_app.models import QueuedMessage, Session
+from sessions_app.outside_data import carry
 
 MAX_STAMP_STEPS = 1_000
 
@@ -58,7 +59,10 @@ def accept(
                 known = _known(session, client_id)
                 if known is not None:
                     return known
+                _revive(session, starts_turn=starts_turn)
                 _check(session, sender, max_waiting)
+                if source_session:
+                    carry(source_id=source_session, target_id=session.pk, now=now)
                 row = QueuedMessage.objects.create(
                     session=session,
                     sender=sender,
@@ -114,6 +118,20 @@ def _known(session: Session, client_id: str) -> Accepted | None:
         return None
     row = QueuedMessage.objects.filter(session=session, client_id=client_id).first()
     return None if row is None else Accepted(row.pk, row.stamp, created=False)
+
+
+def _revive(session: Session, *, starts_turn: bool) -> None:
+    """A message that starts a turn ends a stop, and a sub-session owes its parent the outcome.
+
+    Ahead of everything else: it holds the row, so that a turn that ends now either sees the message waiting
+    or has told its outcome before the new debt is made.
+    """
+    values: dict[str, object] = {"last_activity_at": F("last_activity_at")}
+    if starts_turn:
+        values["stopped_at"] = None
+        if not session.is_root:
+            values["report_due"] = True
+    Session.objects.filter(pk=session.pk).update(**values)
 
 
 def _check(session: Session, sender: str, max_waiting: int) -> None:

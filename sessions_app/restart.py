@@ -6,14 +6,14 @@ was cut off, or sessions below it were while it was idle, or both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 
 from django.db import transaction
 
 from core import clock
 from core.paths import HaloHome
-from sessions_app import queue
+from sessions_app import queue, reports, trees
 from sessions_app.agent_choice import choose_agent
 from sessions_app.create import announce
 from sessions_app.errors import SessionRefused
@@ -23,6 +23,7 @@ from sessions_app.logs.raw_view import read_raw_view
 from sessions_app.models import QueuedMessage, RunningSession, Session
 from sessions_app.open_session import ends_answered
 from sessions_app.places import raw_log
+from sessions_app.stop_tree import quieten
 
 LISTED = 10
 
@@ -37,17 +38,17 @@ def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
     if not entries(held.root_id).exists():
         return False
     root = Session.objects.select_related("workspace").get(pk=held.root_id)
-    history = read_raw_view(raw_log(root)).messages
-    in_the_middle = bool(history) and not ends_answered(history)
+    in_the_middle = _in_the_middle(held.root_id)
     is_internal = _is_internal(root, home)
     with transaction.atomic():
         rows = list(entries(held.root_id).select_for_update().order_by("session_id"))
         if not rows:
             return False
         RunningSession.objects.filter(pk__in=[row.pk for row in rows]).delete()
-        below = [row.session_id for row in rows if row.session_id != root.pk]
-        Session.objects.filter(pk__in=below, stopped_at=None).update(stopped_at=now)
-        own = in_the_middle and len(below) < len(rows)
+        cut_off = {row.session_id for row in rows} & in_the_middle
+        below = _with_those_who_waited(cut_off - {root.pk})
+        quieten(below, now=now)
+        own = root.pk in cut_off
         root.refresh_from_db(fields=["archived_at"])
         if (own or below) and root.archived_at is None and not is_internal:
             epoch = max(row.epoch for row in rows)
@@ -60,6 +61,24 @@ def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
             )
         announce(root, change="cut_off", now=now)
     return True
+
+
+def _in_the_middle(root_id: str) -> set[str]:
+    """Those of the tree in the ledger whose turn hasn't ended; of one that has, the end is only to be marked."""
+    rows = Session.objects.select_related("workspace").filter(pk__in=entries(root_id).values("session_id"))
+    histories = {row.pk: read_raw_view(raw_log(row)).messages for row in rows}
+    return {
+        name
+        for name, history in histories.items()
+        if not ends_answered(history) and (history or name != root_id)
+    }
+
+
+def _with_those_who_waited(cut_off: Set[str]) -> list[str]:
+    """Besides, those above them that waited for their reports: none will come."""
+    lines = {name for session_id in cut_off for name in trees.line_of(session_id)[1:-1]}
+    waited = reports.owing().filter(pk__in=lines).values_list("pk", flat=True)
+    return sorted({*cut_off, *waited})
 
 
 def nudge(*, own: bool, below: Sequence[str], now: datetime) -> str:

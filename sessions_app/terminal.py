@@ -12,13 +12,13 @@ from agents.turn import TurnOutcome
 from core import clock
 from core.paths import HaloHome
 from sessions_app import commands, queue
-from sessions_app.engine import Engine
 from sessions_app.errors import SessionError, SessionHeld
 from sessions_app.logs import read_session
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.selectors import find_session
 from sessions_app.terminal_view import PlainView, RichView, View
+from sessions_app.tree_work import TreeWork
 
 LOOK_AGAIN_SEC = 0.5
 INTERRUPTED = 130
@@ -30,8 +30,8 @@ class Chat:
     def __init__(self, session: Session, *, home: HaloHome, user: Any = None) -> None:
         self.session = session
         self._user = user
-        self._engine = Engine(home=home)
         self._view: View = RichView() if sys.stdout.isatty() else PlainView()
+        self._tree = TreeWork(home=home, note=self._view.note)
         self._leave = False
         self._interrupted = False
 
@@ -40,7 +40,7 @@ class Chat:
         try:
             return self._say(text)
         finally:
-            self._engine.close()
+            self._tree.close()
 
     def converse(self) -> int:
         """Read messages until the end of input, or Ctrl-C at the prompt. Says how to come back."""
@@ -57,7 +57,7 @@ class Chat:
                 if text.strip():
                     self._say(text)
         finally:
-            self._engine.close()
+            self._tree.close()
         workspace = shlex.quote(self.session.workspace.path)
         self._view.note(f"To go on with it: halo chat -w {workspace} -s {self.session.pk}")
         return INTERRUPTED if self._leave else 0
@@ -105,7 +105,7 @@ class Chat:
         try:
             while True:
                 try:
-                    outcome = await self._engine.work(self.session.pk, watch=self._view.watch)
+                    outcome = await self._tree.work(self.session.pk, watch=self._view.watch)
                 except SessionHeld as held:
                     if not told:
                         self._view.note(f"{held} The message waits there.")
@@ -123,7 +123,7 @@ class Chat:
 
     def _on_interrupt(self, task: asyncio.Task[Any]) -> None:
         """Ctrl-C: once ends the turn, twice leaves."""
-        if self._interrupted or not self._engine.stop(self.session.pk):
+        if self._interrupted or not self._tree.stop(self.session.pk):
             task.cancel()
         else:
             self._interrupted = True

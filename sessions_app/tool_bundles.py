@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Protocol, TypeVar, get_args
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_args
 
 from agents.tools.context import ToolError
 from agents.turn import AccessLevel
+from core.paths import HaloHome
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -35,6 +36,22 @@ class Host(Protocol):
     @property
     def team(self) -> tuple[str, ...]:
         """Agents this turn's agent may delegate to."""
+
+    @property
+    def home(self) -> HaloHome: ...
+
+    @property
+    def result_chars(self) -> int:
+        """How much of a result the model sees."""
+
+    def wake(self, session_id: str) -> None:
+        """Something waits in this session's queue: its turn starts, or unwinds softly to take it in."""
+
+    def interrupt(self, session_id: str) -> bool:
+        """Abort the turn of a session of the caller's tree; False when none runs."""
+
+    async def stop(self, session_id: str) -> None:
+        """Stop a session that the caller started, and all below it, without a report to the caller."""
 
     async def call(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -87,9 +104,8 @@ def tools_for(host: Host, *, names: Sequence[str]) -> list[ToolFunction]:
 
 def tools_in_evaluation(*, names: Sequence[str], access: AccessLevel) -> list[ToolFunction]:
     """The same tools as the model sees them; called, each answers that an evaluation hasn't got it."""
-    return [
-        _unavailable(tool) for bundle in _within(access) for tool in _chosen(bundle, names, _Nowhere(access))
-    ]
+    nowhere = cast(Host, None)  # building touches no host, and nothing of what is built runs
+    return [_unavailable(tool) for bundle in _within(access) for tool in _chosen(bundle, names, nowhere)]
 
 
 def _within(access: AccessLevel) -> list[Bundle]:
@@ -108,17 +124,3 @@ def _unavailable(tool: ToolFunction) -> ToolFunction:
         raise ToolError(NOT_IN_EVALUATION.format(name=tool.__name__))
 
     return unavailable
-
-
-@dataclass(frozen=True, slots=True)
-class _Nowhere:
-    """The host of an evaluation: its tools are shown and never run."""
-
-    access: AccessLevel
-    session_id: str = ""
-    team: tuple[str, ...] = ()
-
-    def call(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Coroutine[Any, Any, Result]:
-        raise ToolError("An evaluation has no session to work on.")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from agents.events import AgentEvent
+from core import clock
 from core.paths import HaloHome
 from core.processes import host_name
 from sessions_app import ledger, queue, requests
@@ -24,6 +25,7 @@ from sessions_app.errors import NotInServer, SessionError, SessionHeld
 from sessions_app.lease import live_holder
 from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
+from sessions_app.stop_tree import mark_stopped
 
 LOOK_SEC = 15.0
 LANDING_SEC = 7.0
@@ -85,7 +87,9 @@ class Worker:
 
         Asks the database: not for an event loop.
         """
-        if self._engine.stop(session_id) or requests.ask(session_id, Session.Asked.STOP):
+        for name in mark_stopped(session_id, now=clock.now()):
+            self.wake(name)
+        if self._engine.stop(session_id, marked=True) or requests.ask(session_id, Session.Asked.STOP):
             return True
         if not queue.waiting(session_id):
             return False

@@ -1,0 +1,49 @@
+"""Stopping a session and all below it, as rows: after this nothing there starts a turn by itself.
+
+Turns that run are aborted by the engine afterwards; what they leave is folded into their histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from sessions_app import reply_to, reports, trees
+from sessions_app.create import announce
+from sessions_app.models import QueuedMessage, Session
+from sessions_app.reply_to import Report
+
+
+def mark_stopped(
+    session_id: str, *, by: str = "", why: str = "it was stopped", now: datetime
+) -> Sequence[str]:
+    """Stop the session and its subtree; who waits for its outcome is told once, unless ``by`` is that session.
+
+    Messages that wait no longer ask for a turn: the next one takes them in. Returns sessions to wake.
+    """
+    with transaction.atomic():
+        row = Session.objects.select_for_update().filter(pk=session_id).first()
+        if row is None:
+            return ()
+        ids = list(
+            Session.objects.filter(trees.within(session_id), archived_at=None).values_list("pk", flat=True)
+        )
+        was_due = row.report_due and row.stopped_at is None
+        quieten(ids, now=now)
+        announce(row, change="stopped", now=now)
+        report = Report(row, "aborted", "", why)
+        if row.is_root:
+            return reply_to.settle(row, report, now=now)
+        if not was_due or by == row.parent_id:
+            return ()
+        return reports.send(report, now=now)
+
+
+def quieten(session_ids: Collection[str], *, now: datetime) -> None:
+    """These sessions count as stopped: they owe nobody a report, and what waits starts no turn."""
+    rows = Session.objects.filter(pk__in=list(session_ids))
+    rows.filter(stopped_at=None).update(stopped_at=now)
+    rows.update(report_due=False)
+    QueuedMessage.objects.filter(session_id__in=list(session_ids), worked_at=None).update(starts_turn=False)
