@@ -261,4 +261,8 @@ class _Retries:
 def _given_up(turn: Turn, failure: CallFailed, retries: _Retries) -> str:
     model = f"{turn.model.provider} {turn.model.id}".strip()
     tried = f" after {retries.tries} tries" if retries.tries > 1 else ""
-    return f"The model call to {model} failed{tried}: {failure.words}"
+    said = f"The model call to {model} failed{tried}: {failure.words}"
+    if failure.kind != "account" or turn.model.provider == "offline":
+        return said
+    key = f"{turn.model.provider}.secrets.api_key"
+    return f"{' '.join(said.split())} (Settings: model.id in agent.yaml; the key in {key}.)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,10 @@ AccessLevel = Literal["full", "workspace", "readonly"]
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """``agent.yaml``'s ``model`` with the provider's key resolved; ``api_key`` never leaves this process."""
+    """``agent.yaml``'s ``model`` with the provider's key resolved; ``api_key`` never leaves this process.
+
+    ``credentials``: the provider's own, by the names its SDK gives them, where there is no single key (AWS).
+    """
 
     provider: str
     id: str = ""
@@ -29,6 +32,7 @@ class ModelChoice:
     thinking: dict[str, Any] | None = None
     verbosity: str | None = None
     prompt_caching: bool | str | None = None
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

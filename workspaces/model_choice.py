@@ -17,6 +17,9 @@ _NEEDS_NO_KEY = frozenset({DEFAULT_PROVIDER, "openai-compatible", "bedrock"})
 """bedrock also signs with the machine's own AWS credentials; a compatible server on loopback asks for none."""
 
 
+_AWS_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
+
 class ModelUnavailableError(Exception):
     """The agent's model can't be called; the text is one line that names what to fill in."""
 
@@ -52,6 +55,7 @@ def resolve_model(
         thinking=model.thinking,
         verbosity=model.verbosity,
         prompt_caching=model.prompt_caching,
+        credentials=_credentials(provider, os.environ if environment is None else environment),
     )
 
 
@@ -62,6 +66,15 @@ def provider_key(provider: str, settings: Settings, *, environment: Mapping[str,
     variables = os.environ if environment is None else environment
     from_environment = (variables.get(name, "") for name in PROVIDER_KEY_VARIABLES[provider])
     return settings.get(f"{provider}.secrets.api_key") or next(filter(None, from_environment), "")
+
+
+def _credentials(provider: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """AWS's own variables; a process that has taken them out of its environment hands them in here."""
+    if provider != "bedrock":
+        return {}
+    found = {name.lower(): variables.get(name, "") for name in _AWS_VARIABLES}
+    found["region_name"] = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION", "")
+    return {name: value for name, value in found.items() if value}
 
 
 def _unavailable(agent: AgentConfig, what: str) -> ModelUnavailableError:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from agents.turn import ModelChoice
 
-PROVIDERS = ("offline", "openai-compatible")
+HOSTED = ("anthropic", "openai", "google", "bedrock", "mistral", "groq")
+PROVIDERS = ("offline", "openai-compatible", *HOSTED)
 
 
 def build_model(choice: ModelChoice) -> Model:
@@ -24,6 +25,10 @@ def build_model(choice: ModelChoice) -> Model:
         from agents.providers import openai_compatible
 
         return openai_compatible.build(choice)
+    if choice.provider in HOSTED:
+        from agents.providers import hosted
+
+        return hosted.build(choice)
     if not choice.provider:
         raise ModelNotUsable(
             f"No model provider is set; set model.provider to one of {', '.join(PROVIDERS)}."

@@ -24,6 +24,8 @@ def model_settings(choice: ModelChoice) -> ModelSettings:
     if choice.thinking is not None:
         enabled = choice.thinking.get("enabled", True)
         options["thinking"] = choice.thinking.get("effort", True) if enabled else False
+    if choice.prompt_caching:
+        options["cache"] = choice.prompt_caching
     if choice.verbosity is not None and choice.provider in ("openai", "openai-compatible"):
         options["openai_text_verbosity"] = choice.verbosity
     return ModelSettings(**options)  # type: ignore[typeddict-item]
