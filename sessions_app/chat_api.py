@@ -1,4 +1,4 @@
-"""REST: what a person does in a conversation: start one, send a message, stop, interrupt.
+"""REST: what a person does in a conversation: start one, send a message, stop, interrupt, delete an exchange.
 
 On the router of ``sessions_app.api``: one path belongs to one router.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Schema, Status
+from ninja import Query, Schema, Status
 from pydantic import ConfigDict, Field
 
 from core import clock
@@ -17,6 +17,7 @@ from core.db.rest.auth import caller_of, guard
 from core.db.rest.errors import ApiError, responses
 from core.paths import halo_home
 from sessions_app.api import SessionOut, described, found_session, router
+from sessions_app.delete_exchange import delete_exchange
 from sessions_app.errors import SessionRefused
 from sessions_app.images import MAX_IMAGES, checked_images
 from sessions_app.models import Session
@@ -76,6 +77,13 @@ class SentOut(Schema):
 
     stamp: str | None
     answer: AnswerOut | None
+
+
+class DeletedOut(Schema):
+    """``text``: for a person; it says when a summary may still hold the content."""
+
+    stamp: str
+    text: str
 
 
 class EndedOut(Schema):
@@ -155,6 +163,25 @@ def interrupt(request: HttpRequest, session_id: str) -> Any:
     if not worker().interrupt(session.pk):
         raise _nothing_runs()
     return Status(202, {"session": session.pk})
+
+
+@router.delete(
+    "/sessions/{session_id}/exchanges/{stamp}",
+    response=responses(ok=DeletedOut),
+    summary="Delete one message with its answers: greyed in what is shown, gone from what the model reads",
+    **CHAT,
+)
+def delete_one_exchange(
+    request: HttpRequest,
+    session_id: str,
+    stamp: str,
+    archives: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None,
+) -> Any:
+    session = found_session(session_id)
+    deleted = delete_exchange(
+        session=session, stamp=stamp, archives=archives, user=caller_of(request).user, now=clock.now()
+    )
+    return {"stamp": stamp, "text": deleted.text}
 
 
 def _nothing_runs() -> SessionRefused:

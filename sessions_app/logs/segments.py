@@ -25,7 +25,8 @@ SEGMENT_BYTES = 16 * 1024 * 1024
 MAX_BYTES = 128 * 1024 * 1024
 """More than any segment holds that we wrote; what unpacks to more is a bomb and read no further."""
 STAMPS_KEPT = 1_000
-_CHUNK = 1024 * 1024
+_CHUNK = 64 * 1024
+_GZIP = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +191,18 @@ def _pieces(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _unpacked(path: Path) -> tuple[bytes, str]:
     """What ``path`` unpacks to, as far as that goes, and why no further."""
-    found: list[bytes] = []
-    length = 0
-    try:
-        with gzip.open(path) as stream:
-            while chunk := stream.read(_CHUNK):
-                found.append(chunk)
-                length += len(chunk)
-                if length > MAX_BYTES:
-                    return b"".join(found), f"it unpacks to more than {MAX_BYTES} bytes"
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        return b"".join(found), str(error)
-    return b"".join(found), ""
+    found = bytearray()
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    with path.open("rb") as stream:
+        while packed := stream.read(_CHUNK):
+            try:
+                while packed and not unpacker.eof:
+                    found += unpacker.decompress(packed, _CHUNK)
+                    packed = unpacker.unconsumed_tail
+                    if len(found) > MAX_BYTES:
+                        return bytes(found), f"it unpacks to more than {MAX_BYTES} bytes"
+            except zlib.error as error:
+                return bytes(found), str(error)
+            if unpacker.unused_data or (unpacker.eof and packed):
+                return bytes(found), "something stands behind its end"
+    return bytes(found), "" if unpacker.eof else "its end is missing"

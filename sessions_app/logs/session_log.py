@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn
 from core import clock
 from sessions_app.logs import records as make
 from sessions_app.logs.agreement import agree
+from sessions_app.logs.deletion import Place, marks, unfinished, without_turn
 from sessions_app.logs.lines import Scan, scan
 from sessions_app.logs.log_file import ForeignChangeError, LeaseLostError, LogFile, Stamp
 from sessions_app.logs.raw_view import RawView, fold_raw
@@ -69,9 +70,9 @@ class SessionLog:
     def load(self) -> tuple[UiView, RawView]:
         """Read both logs, mend them, and take over where they end.
 
-        Damage is moved to ``<leaf>.damaged`` and named by a row; rows that only one log holds are made to
-        agree; a row left in flight is closed as interrupted; late writers' rows are kept in a note. Raises
-        LeaseLostError when a newer epoch has written.
+        A deletion that died in between is finished. Damage is moved to ``<leaf>.damaged`` and named by a row;
+        rows that only one log holds are made to agree; a row left in flight is closed as interrupted; late
+        writers' rows are kept in a note. Raises LeaseLostError when a newer epoch has written.
         """
         return self._load(close=True)
 
@@ -156,6 +157,18 @@ class SessionLog:
                 continue
             self._seq = first + len(numbered)
             return True
+
+    def delete(self, rows: Sequence[Row], ui: UiView, raw: RawView, place: Place | None) -> None:
+        """Mark ``rows`` (of the ui log, or of segments) as deleted; the turn at ``place`` leaves the raw log.
+
+        ``ui`` and ``raw`` as ``load`` returned them just now. Not in the middle of a turn.
+        """
+        records = marks(rows)
+        self._set_archived(records, ui)
+        self.append(ui=records, sync=True)
+        if place is not None:
+            shorter = without_turn(raw, place)
+            self.replace_history(shorter.messages, shorter.rows)
 
     def end_turn(self) -> None:
         """The save point at a turn's end: everything so far is made durable unless the setting says never."""
@@ -281,6 +294,10 @@ class SessionLog:
             notes = [make.add(late_row(ui.late, row_id=make.new_row_id(), at=at))] if ui.late else []
             whole = repaired_ui(ui_scan, ui, epoch=self.epoch, head=head, further=notes)
             self.ui_file.replace(whole.data)
+            return True
+        shorter = unfinished(ui.rows, raw)
+        if shorter is not None:
+            self.raw_file.replace(repaired_raw(shorter, self.epoch))
             return True
         missing = agree(ui, raw, close=close)
         if missing:

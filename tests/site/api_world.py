@@ -20,7 +20,7 @@ from halo_site.api import document
 from sessions_app.create import create_session
 from sessions_app.models import Session
 from tests.evolution.rows import Rows, make_user
-from tests.sessions.conversations import with_an_archive
+from tests.sessions.conversations import stamp_of, with_an_archive
 from workspaces.models import Workspace
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -97,6 +97,10 @@ class World:
             ),
             "POST /sessions/{session_id}/stop": (f"/sessions/{self.session.pk}/stop", None),
             "POST /sessions/{session_id}/interrupt": (f"/sessions/{self.session.pk}/interrupt", None),
+            "DELETE /sessions/{session_id}/exchanges/{stamp}": (
+                f"/sessions/{self.session.pk}/exchanges/{stamp_of(2)}",
+                None,
+            ),
             "GET /sessions/{session_id}/archives/{number}": (f"/sessions/{self.session.pk}/archives/1", None),
             "GET /evolution/runs": ("/evolution/runs", None),
             "POST /evolution/runs": ("/evolution/runs", {"session": self.session.pk, "hint": "shorter"}),
