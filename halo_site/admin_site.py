@@ -12,6 +12,7 @@ from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
 from core import clock
+from core.db.events import latest
 from halo_site.dashboard import read_dashboard
 from halo_site.login import LoginForm, may_enter
 from halo_site.page_policy import with_alpine
@@ -43,7 +44,8 @@ class HaloAdminSite(UnfoldAdminSite):
         ]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        return super().index(request, {**_board(request), **(extra_context or {})})
+        position = {"halo_since": latest().event_id}  # before the board is read: what comes later is told
+        return super().index(request, {**position, **_board(request), **(extra_context or {})})
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
         """The changing part of the first page alone."""

@@ -6,15 +6,20 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 
-from core.db.admin import ReadOnlyAdmin
+from core.db.admin import ReadOnlyAdmin, note_since
+from sessions_app.chat_pages import chat_page, new_session_page
 from sessions_app.models import Session
+from sessions_app.send_message import CHAT
 from sessions_app.transcript_window import window
 
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
+    list_before_template = "sessions/list_before.html"
     list_display = ("title_or_id", "workspace", "agent_id", "access_level", "kind", "last_activity_at")
     list_filter = ("kind", "access_level", "workspace")
     list_select_related = ("workspace",)
@@ -26,6 +31,14 @@ class SessionAdmin(ReadOnlyAdmin):
         *("created_at", "last_activity_at", "archived_at"),
     )
     readonly_fields = fields
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("new/", view(self.new), name="sessions_app_session_new"),
+            path("<str:object_id>/chat/", view(self.chat), name="sessions_app_session_chat"),
+            *super().get_urls(),
+        ]
 
     @admin.display(description="Session", ordering="title")
     def title_or_id(self, session: Session) -> str:
@@ -41,6 +54,32 @@ class SessionAdmin(ReadOnlyAdmin):
         session = self.get_object(request, unquote(object_id))
         found = {}
         if session is not None and self.has_view_permission(request):
-            shown = window(session, part=request.GET.get("part", ""), before=request.GET.get("before", ""))
-            found = {"transcript": shown}
+            found["transcript"] = window(
+                session, part=request.GET.get("part", ""), before=request.GET.get("before", "")
+            )
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **found})
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        may_chat = {"may_chat": request.user.has_perm(CHAT)}
+        return super().changelist_view(request, {**(extra_context or {}), **may_chat})
+
+    def chat(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        self._may_look(request)
+        session = self.get_object(request, unquote(object_id).replace("\0", ""))
+        if session is None:
+            raise Http404("There is no such session.")
+        return chat_page(request, session, self._context(request))
+
+    def new(self, request: HttpRequest) -> HttpResponse:
+        self._may_look(request)
+        return new_session_page(request, self._context(request))
+
+    def _context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**self.admin_site.each_context(request), "opts": self.opts}
+
+    def _may_look(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        note_since(request)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sessions_app.at_work import is_working
 from sessions_app.errors import SessionRefused
-from sessions_app.logs import Row, read_session
+from sessions_app.logs import Row, read_session, read_ui
+from sessions_app.logs.shown import shown
 from sessions_app.models import Session
-from sessions_app.places import log_folder, log_leaf
+from sessions_app.places import log_folder, log_leaf, ui_log
 from sessions_app.selectors import archived_rows
 
 ROWS_SHOWN = 200
@@ -16,12 +18,17 @@ ROWS_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``earlier`` and ``later``: query strings of the neighbours, None where there is none."""
+    """``earlier`` and ``later``: query strings of the neighbours, None where there is none.
+
+    ``after``: from where on a live view follows. ``stamps``: of all messages that stand in rows.
+    """
 
     rows: Sequence[Row]
     earlier: str | None = None
     later: str | None = None
     unreadable: str = ""
+    after: int = 0
+    stamps: frozenset[str] = frozenset()
 
 
 def window(session: Session, *, part: str = "", before: str = "") -> Window:
@@ -33,12 +40,24 @@ def window(session: Session, *, part: str = "", before: str = "") -> Window:
     try:
         if number is not None:
             return _window(archived_rows(session, number), number=number, before=before, above=number - 1)
+        log = read_ui(ui_log(session))  # first: what comes meanwhile is sent again, and shown once
         ui, _ = read_session(log_folder(session), log_leaf(session))
     except SessionRefused:
         return window(session, before=before)
     except (OSError, ValueError) as error:
         return Window([], unreadable=str(error))
-    return _window(ui.rows, number=None, before=before, above=ui.archived)
+    found = _window(
+        _with_state(ui.rows, log.open_rows, session), number=None, before=before, above=ui.archived
+    )
+    stamps = {row["stamp"] for row in ui.rows if isinstance(row.get("stamp"), str)}
+    return replace(found, after=log.seq, stamps=frozenset(stamps | set(ui.stamps)))
+
+
+def _with_state(rows: list[Row], growing: list[str], session: Session) -> list[Row]:
+    """A reply that nobody has finished yet isn't called interrupted while somebody works on it."""
+    if not growing or not is_working(session):
+        return rows
+    return [{**row, "status": "working"} if row["id"] in growing else row for row in rows]
 
 
 def _window(rows: Sequence[Row], *, number: int | None, before: str, above: int) -> Window:
@@ -48,7 +67,7 @@ def _window(rows: Sequence[Row], *, number: int | None, before: str, above: int)
     here = "" if number is None else f"part={number}&"
     earlier = f"?{here}before={start}" if start else f"?part={above}" if above else None
     later = f"?{here}" if end < len(rows) else "?" if number is not None else None
-    return Window(rows[start:end], earlier=earlier, later=later)
+    return Window([shown(row) for row in rows[start:end]], earlier=earlier, later=later)
 
 
 def _number(text: str) -> int | None:

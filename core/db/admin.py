@@ -11,12 +11,26 @@ from unfold.admin import ModelAdmin
 
 from core import clock
 from core.db import api_tokens
+from core.db.events import latest
 from core.db.models import ApiToken, Event
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
 else:
     _Base = ModelAdmin  # the type checker knows Django's alone
+
+
+_SINCE = "halo.since"
+
+
+def note_since(request: HttpRequest) -> None:
+    """Where the events stand before a page reads anything: what comes later, the page has to be told."""
+    request.META[_SINCE] = latest().event_id
+
+
+def since(request: HttpRequest) -> dict[str, int]:
+    """For the context of a page that follows live; its base template makes a ``meta`` of it."""
+    return {"halo_since": request.META[_SINCE]} if _SINCE in request.META else {}
 
 
 class ReadOnlyAdmin(_Base):

@@ -186,6 +186,8 @@ class _LogReader:
         """Off the loop. The first look makes none: nobody has joined. Raises LogRewrittenError, OSError."""
         items = []
         for record in self.tail.read():
+            if record["t"] == "head":
+                self.stamps.update(record.get("stamps", ()))
             row_id = row_id_of(record)
             if not row_id:
                 continue

@@ -13,6 +13,8 @@
 
   const listeners = []; // {kind, fn}; kind is "evolution:run_changed", or "evolution" for all of its kinds
   const stateListeners = [];
+  const frameListeners = []; // of frames about one session: chat:*, and reload and error with a session
+  const openListeners = []; // called whenever a socket has opened
   let socket = null;
   let state = "closed"; // "connecting", "live", "closed", "refused"
   let retryMs = RETRY_FIRST_MS;
@@ -54,6 +56,7 @@
     const opened = (socket = new WebSocket(scheme + "//" + location.host + "/ws/"));
     opened.onopen = function () {
       subscribe();
+      openListeners.forEach((fn) => call(fn));
       pingTimer = setInterval(ping, PING_MS);
     };
     opened.onmessage = function (message) {
@@ -91,15 +94,17 @@
   }
 
   function receive(frame) {
-    if (frame.type === "event") {
+    if (frame.session) {
+      if (frame.type === "chat:subscribed") isLive();
+      frameListeners.forEach((fn) => call(fn, frame));
+    } else if (frame.type === "event") {
       since = frame.id;
       listeners
         .filter((listener) => listener.kind === frame.kind || listener.kind === frame.kind.split(":")[0])
         .forEach((listener) => call(listener.fn, frame));
     } else if (frame.type === "subscribed") {
       since = frame.last;
-      retryMs = RETRY_FIRST_MS;
-      setState("live");
+      isLive();
     } else if (frame.type === "__pong__") {
       clearTimeout(pongTimer);
     } else if (frame.type === "reload") {
@@ -118,6 +123,11 @@
     }
   }
 
+  function isLive() {
+    retryMs = RETRY_FIRST_MS;
+    setState("live");
+  }
+
   function call(fn, frame) {
     try {
       fn(frame);
@@ -131,6 +141,19 @@
       listeners.push({ kind: kind, fn: fn });
       if (!socket && !retryTimer && state !== "refused") connect();
       else subscribe();
+    },
+    // Frames about sessions; onOpen is called for every new socket, and asks for what the page follows.
+    onFrames: function (fn, onOpen) {
+      frameListeners.push(fn);
+      openListeners.push(onOpen);
+      if (!socket && !retryTimer && state !== "refused") connect();
+      else if (socket && socket.readyState === WebSocket.OPEN) call(onOpen);
+    },
+    // False while there is no connection: nothing was sent.
+    send: function (frame) {
+      if (!socket || socket.readyState !== WebSocket.OPEN) return false;
+      send(frame);
+      return true;
     },
     onState: function (fn) {
       stateListeners.push(fn);

@@ -123,6 +123,8 @@ def _write_log(session: Session) -> None:
         "/admin/dashboard/",
         "/admin/sessions_app/session/",
         "/admin/sessions_app/session/s0123456789abcdef/change/",
+        "/admin/sessions_app/session/s0123456789abcdef/chat/",
+        "/admin/sessions_app/session/new/",
         "/admin/workspaces/workspace/",
         "/admin/core/event/",
         "/admin/evolution/evolutionrun/",

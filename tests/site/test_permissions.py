@@ -48,6 +48,8 @@ MAY_GET: dict[str, set[str]] = {
     "admin:workspaces_workspace_add": set(),
     "admin:workspaces_workspace_delete": set(),
     "admin:evolution_evolutionrun_add": set(),
+    "admin:sessions_app_session_chat": LOOK,
+    "admin:sessions_app_session_new": {"administrator", "operator"},
     "admin:sessions_app_session_add": set(),
     "admin:sessions_app_session_delete": set(),
     "admin:core_event_add": set(),
