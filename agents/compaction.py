@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from agents import history as wire
 from agents.context_size import estimate
 from agents.events import Message
+
+Outcome = Literal["nothing_to_compact", "compacted", "nothing_produced", "failed", "stopped"]
 
 CLEARED = "[result cleared to make room; call the tool again if it is needed]"
 NOTE = "[The earlier part of this conversation was left out to make room: {count} messages.]"

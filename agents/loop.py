@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from agents import history as wire
 from agents.abort import Aborted, AbortToken
+from agents.compaction import Outcome as Compaction
 from agents.compaction import compact_locally, cut
 from agents.errors import CallFailed, TurnFailed
 from agents.events import (
@@ -27,7 +28,6 @@ from agents.events import (
 )
 from agents.model_call import ModelCaller
 from agents.summary import Compactor
-from agents.summary import Outcome as Compaction
 from agents.tool_run import END_AT, ToolRunner
 from agents.tools.registry import Tool, definitions, offered_tools
 from agents.turn import Turn, TurnOutcome

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from agents import history as wire
 from agents.abort import Aborted
-from agents.compaction import Cut, cut
+from agents.compaction import Cut, Outcome, cut
 from agents.context_size import context_tokens
 from agents.errors import CallFailed
 from agents.events import HistoryReplaced, Message, SystemNote
@@ -32,8 +32,6 @@ ASK = (
 )
 WORTH = 0.1
 """The part of ``maxTokens`` that must be won for a compaction nobody asked for; else it would never end."""
-
-Outcome = Literal["nothing_to_compact", "compacted", "nothing_produced", "failed", "stopped"]
 
 
 @dataclass(slots=True)

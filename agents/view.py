@@ -29,6 +29,8 @@ class View:
     prompt surface stays read-only). ``shell``: host (own process group), sandbox (bubblewrap), none.
     ``hidden`` paths look absent, whatever mount they lie in. ``guard_surface``: below any folder named
     ``.halo`` only ``assets/``, ``memory/`` and ``tmp/`` can be written, whatever the mounts allow.
+    ``authoring``: a person opened the session for it, so that file tools (no command) may write the prompt
+    files of the root's own ``.halo``.
     """
 
     root: Path
@@ -38,6 +40,7 @@ class View:
     working_dir: Path | None = None
     hidden: tuple[Path, ...] = ()
     guard_surface: bool = False
+    authoring: bool = False
 
     @property
     def folder(self) -> Path:
@@ -65,9 +68,18 @@ class View:
 
     def may_write(self, path: Path) -> bool:
         mount = self.mount_of(path)
-        if mount is None or not mount.writable or self.is_hidden(path):
+        if mount is None or self.is_hidden(path):
+            return False
+        if self.authoring and self.is_authored(path):
+            return True
+        if not mount.writable:
             return False
         return not (self.guard_surface and self.in_surface(path))
+
+    def is_authored(self, path: Path) -> bool:
+        """Whether ``path`` is one of the root's prompt files, or lies in a folder of them."""
+        halo = self.root / ".halo"
+        return halo in path.parents and path.relative_to(halo).parts[0] in AUTHORED
 
     def in_surface(self, path: Path) -> bool:
         """Whether ``path`` belongs to a prompt surface: of this workspace, or at ``full`` of any other."""
@@ -75,6 +87,7 @@ class View:
         return in_surface(path.relative_to(self.root) if inside_root else path)
 
 
+AUTHORED = ("INSTRUCTIONS.md", "INDEX.md", "USER.md", "agents", "skills", "prompts", "docs")
 WRITABLE_IN_HALO = ("assets", "memory", "tmp")
 
 

@@ -28,6 +28,7 @@ class SessionAdmin(ReadOnlyAdmin):
     fields = (
         *("id", "title", "workspace", "agent_id", "working_dir", "access_level", "kind"),
         *("exchange_count", "context_tokens", "total_output_tokens", "outside_data_at"),
+        "authoring_until",
         *("created_at", "last_activity_at", "archived_at"),
     )
     readonly_fields = fields

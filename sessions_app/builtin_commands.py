@@ -1,15 +1,21 @@
-"""The commands that sessions bring themselves: ``/help``, ``/new``, ``/stop``, ``/session info|list``."""
+"""The commands that sessions bring themselves: help, new, stop, interrupt, compact, session."""
 
 from __future__ import annotations
 
-from sessions_app import commands
-from sessions_app.commands import CommandContext, CommandResult
+from agents.compaction import cut
+from core import clock
+from core.paths import halo_home
+from core.settings_file import Settings
+from sessions_app import authoring, commands
+from sessions_app.commands import Command, CommandContext, CommandResult
 from sessions_app.create import create_session
-from sessions_app.errors import SessionRefused
+from sessions_app.errors import SessionError, SessionRefused
+from sessions_app.freeze import frozen_history
 from sessions_app.models import Session
 from sessions_app.selectors import recent_sessions
 
 LISTED = 20
+VIEWS = "info, list, context, output or authoring"
 
 
 def register_all() -> None:
@@ -17,12 +23,26 @@ def register_all() -> None:
     commands.register("new", start_new, usage="/new: a new session with the same agent and directory")
     commands.register("stop", stop, usage="/stop: end the turn that runs; waiting messages are kept")
     commands.register(
-        "session", show_session, usage="/session info|list: about this session, the newest ones"
+        "interrupt", interrupt, usage="/interrupt: end the turn that runs; what waits is worked next"
     )
+    commands.register("compact", compact, usage="/compact: replace the earlier conversation by a summary")
+    commands.register(
+        "session",
+        show_session,
+        usage="/session info|list|context|output|authoring [off]: about this session; open it for authoring",
+    )
+    commands.register_finder(skills_of)
+
+
+def skills_of(session: Session) -> list[Command]:
+    from sessions_app import skill_commands  # every command registers this, few read the surface
+
+    return skill_commands.of_session(session)
 
 
 def show_help(context: CommandContext) -> CommandResult:
-    return CommandResult("\n".join(command.usage for command in commands.known()))
+    found = [*commands.known(), *commands.of_session(context.session)]
+    return CommandResult("\n".join(command.usage for command in found))
 
 
 def start_new(context: CommandContext) -> CommandResult:
@@ -44,29 +64,88 @@ def start_new(context: CommandContext) -> CommandResult:
 
 
 def stop(context: CommandContext) -> CommandResult:
-    if context.stop():
+    if context.place.stop():
         return CommandResult("Stopped. Messages that waited stand in the history, unanswered.")
     return CommandResult("Nothing runs in this session.", ok=False)
 
 
+def interrupt(context: CommandContext) -> CommandResult:
+    if context.place.interrupt():
+        return CommandResult("Interrupted. What waits is worked next.")
+    return CommandResult("Nothing runs in this session.", ok=False)
+
+
+def compact(context: CommandContext) -> CommandResult:
+    """Said to be done only when there is something to compact; the outcome stands in the conversation."""
+    if context.place.compact is None:
+        return CommandResult("A history is compacted in a chat: halo chat, or the chat page.", ok=False)
+    try:
+        history = frozen_history(context.session)
+    except OSError as error:
+        return CommandResult(f"The session's log can't be read: {error}", ok=False)
+    settings = Settings.load(halo_home(), context.session.workspace.paths)
+    if cut(history, keep=settings.get("general.compact.keep_messages")) is None:
+        return CommandResult("There is nothing to compact yet.", ok=False)
+    try:
+        return context.place.compact()
+    except SessionError as error:
+        return CommandResult(f"Not compacted: {error}", ok=False)
+
+
 def show_session(context: CommandContext) -> CommandResult:
-    if context.argument in ("", "info"):
-        return CommandResult(_info(context.session))
-    if context.argument == "list":
-        lines = [
-            f"{row.pk}  {row.agent_id}  {row.title or '(no message yet)'}"
-            for row in recent_sessions(workspace=context.session.workspace, limit=LISTED)
-        ]
-        return CommandResult("\n".join(lines))
-    return CommandResult("Say /session info or /session list.", ok=False)
+    words = context.argument.split() or ["info"]
+    session = context.session
+    match words:
+        case ["info"]:
+            return CommandResult(_info(session, context))
+        case ["list"]:
+            return CommandResult(_list(session))
+        case ["context"]:
+            return CommandResult(_context(session))
+        case ["output"]:
+            return CommandResult(session.output or "No turn of this session has been answered yet.")
+        case ["authoring"] | ["authoring", "on" | "off"]:
+            return _authoring(context, close=words[-1] == "off")
+    return CommandResult(f"Say /session and {VIEWS}.", ok=False)
 
 
-def _info(session: Session) -> str:
+def _list(session: Session) -> str:
     return "\n".join(
-        [
-            f"session {session.pk}: {session.title or '(no message yet)'}",
-            f"agent {session.agent_id} in {session.workspace.path}, directory {session.working_dir}",
-            f"access {session.access_level}, {session.exchange_count} exchanges, "
-            f"{session.context_tokens} tokens in context",
-        ]
+        f"{row.pk}  {row.agent_id}  {row.title or '(no message yet)'}"
+        for row in recent_sessions(workspace=session.workspace, limit=LISTED)
+    )
+
+
+def _info(session: Session, context: CommandContext) -> str:
+    lines = [
+        f"session {session.pk}: {session.title or '(no message yet)'}",
+        f"agent {session.agent_id} in {session.workspace.path}, directory {session.working_dir}",
+        f"access {session.access_level}, {session.exchange_count} exchanges, "
+        f"{session.context_tokens} tokens in context",
+    ]
+    if session.authoring_until is not None and authoring.is_open(session, now=context.now):
+        lines.append(f"open for authoring until {clock.stamp(session.authoring_until)}")
+    return "\n".join(lines)
+
+
+def _context(session: Session) -> str:
+    return (
+        f"{session.context_tokens} tokens in context after the last model call, "
+        f"{session.total_output_tokens} written by the model in all."
+    )
+
+
+def _authoring(context: CommandContext, *, close: bool) -> CommandResult:
+    session = context.session
+    who = {"user": context.user, "may": context.may, "now": context.now}
+    try:
+        if close:
+            closed = authoring.close_authoring(session, **who)
+            return CommandResult("Closed for authoring." if closed else "It was not open.", ok=closed)
+        until = authoring.open_authoring(session, **who)
+    except SessionRefused as error:
+        return CommandResult(f"Not opened: {error}", ok=False)
+    return CommandResult(
+        f"Open for authoring until {clock.stamp(until)}: the agent's file tools may change the prompt files of "
+        f"{session.workspace.path}/.halo. Close it with /session authoring off."
     )

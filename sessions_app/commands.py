@@ -13,34 +13,57 @@ from typing import Any
 
 from sessions_app.models import Session
 
-_COMMAND = re.compile(r"/([a-z][a-z0-9-]*)(?:\s+(.*))?\Z", re.DOTALL)
+_COMMAND = re.compile(r"/([a-z0-9][a-z0-9_-]*)(?:\s+(.*))?\Z", re.DOTALL)
 _LEVELS = ("readonly", "workspace", "full")
+
+
+def _nothing_runs() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the place a command was given in can do with the session.
+
+    ``stop`` and ``interrupt`` end the turn wherever it runs; False when none does. ``compact`` shortens the
+    history, now or in the background, and says which; None where nothing works sessions.
+    """
+
+    stop: Callable[[], bool] = _nothing_runs
+    interrupt: Callable[[], bool] = _nothing_runs
+    compact: Callable[[], CommandResult] | None = None
+
+
+NOWHERE = Place()
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
     """``user`` is None for the person at this machine's terminal, who may do everything here.
 
-    ``stop`` aborts the turn of this session wherever it runs in this process; False when none runs.
+    ``may`` says whether the caller has a permission; a token has less than its user.
     """
 
     session: Session
     argument: str
     user: Any
     now: datetime
-    stop: Callable[[], bool] = lambda: False
+    place: Place = NOWHERE
+    may: Callable[[str], bool] = lambda _permission: True
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """``text`` is one system line (or a few) for the person; ``session_id`` is set when another one follows.
 
-    ``ok`` is False for a refusal.
+    ``ok`` is False for a refusal. ``send``: the command stands for this message to the session, which whoever
+    ran the command accepts as if the person had written it.
     """
 
     text: str
     ok: bool = True
     session_id: str = ""
+    send: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +86,9 @@ class Command:
     needs: Needs = field(default_factory=Needs)
 
 
+Finder = Callable[[Session], list[Command]]
 _registry: dict[str, Command] = {}
+_finders: list[Finder] = []
 NO_NEEDS = Needs()
 
 
@@ -88,7 +113,7 @@ def run(
     user: Any = None,
     may: Callable[[str], bool] | None = None,
     now: datetime,
-    stop: Callable[[], bool] = lambda: False,
+    place: Place = NOWHERE,
 ) -> CommandResult:
     """Run the command in ``text``; a refusal says why, and then nothing was changed.
 
@@ -100,17 +125,38 @@ def run(
     if found is None:
         raise ValueError("Not a command.")
     name, argument = found.group(1), (found.group(2) or "").strip()
+    may = may or (user.has_perm if user is not None else lambda _permission: True)
+    context = CommandContext(session, argument, user, now, place, may)
     command = _registry.get(name)
     if command is None:
-        return CommandResult(f"There is no command /{name}. /help lists those there are.", ok=False)
-    reason = _refusal(command, session, user, may)
+        return _of_session(name, context)
+    reason = _refusal(command, context)
     if reason:
         return CommandResult(reason, ok=False)
-    return command.handler(CommandContext(session, argument, user, now, stop))
+    return command.handler(context)
 
 
-def _refusal(command: Command, session: Session, user: Any, may: Callable[[str], bool] | None) -> str:
-    needs = command.needs
+def register_finder(finder: Finder) -> None:
+    """Have ``finder`` asked for the commands that a session has beside the ones registered for all."""
+    if finder not in _finders:
+        _finders.append(finder)
+
+
+def of_session(session: Session) -> list[Command]:
+    """The commands that only this session has; one registered for all hides one of the same name."""
+    found = [command for finder in _finders for command in finder(session)]
+    return [command for command in found if command.name not in _registry]
+
+
+def _of_session(name: str, context: CommandContext) -> CommandResult:
+    command = next((each for each in of_session(context.session) if each.name == name), None)
+    if command is None:
+        return CommandResult(f"There is no command /{name}. /help lists those there are.", ok=False)
+    return command.handler(context)
+
+
+def _refusal(command: Command, context: CommandContext) -> str:
+    session, needs = context.session, command.needs
     if needs.root and not session.is_root:
         return f"/{command.name} works in a root session only; this one was started by another session."
     if _LEVELS.index(session.access_level) < _LEVELS.index(needs.level):
@@ -118,7 +164,6 @@ def _refusal(command: Command, session: Session, user: Any, may: Callable[[str],
             f"/{command.name} needs access level {needs.level}; this session has {session.access_level}. "
             "A person with the right to may raise it."
         )
-    may = may or (user.has_perm if user is not None else None)
-    if needs.permission and may is not None and not may(needs.permission):
-        return f"/{command.name} needs the permission {needs.permission}, which {user} lacks."
+    if needs.permission and not context.may(needs.permission):
+        return f"/{command.name} needs the permission {needs.permission}, which {context.user} lacks."
     return ""

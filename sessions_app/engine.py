@@ -16,17 +16,19 @@ from typing import Any, ParamSpec, TypeVar
 from django.db import connections
 
 from agents.abort import AbortToken
-from agents.events import AgentEvent, Complete, TurnError, Usage
+from agents.compaction import Outcome as Compaction
+from agents.events import AgentEvent, Complete, SystemNote, TurnError, Usage
 from agents.turn import Turn, TurnOutcome
 from core import clock
 from core.paths import HaloHome
 from sessions_app import lease, ledger, model_library, queue, tool_bundles
-from sessions_app.errors import SessionUnreadable
+from sessions_app.errors import SessionRefused, SessionUnreadable
 from sessions_app.logs import LeaseLostError, TurnRecorder
 from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
 from sessions_app.open_session import (
     OpenSession,
+    finish_compaction,
     finish_turn,
     fold_unanswered,
     land_turn,
@@ -100,6 +102,47 @@ class Engine:
     async def fold(self, session_id: str) -> None:
         """A stop of a session that isn't at work: what waits goes into its history, unanswered."""
         await self._work(session_id, _Running(stopped=_Stop(session_id)), lambda _event: None)
+
+    async def compact(self, session_id: str, *, watch: Watcher = lambda _event: None) -> Compaction:
+        """Shorten the history now, without a turn. What came of it stands in the log, unless there is nothing.
+
+        Raises SessionRefused (``busy`` while it is at work), SessionHeld, SessionUnreadable.
+        """
+        if session_id in self._running:
+            raise SessionRefused("The session is at work; it compacts by itself when it has to.", "busy")
+        running = self._running[session_id] = _Running()
+        try:
+            async with self._leases.hold(session_id.split(">", 1)[0]) as held:
+                opened = await self.in_pool(open_session, session_id, home=self._home, held=held)
+                self._tell(opened)
+                outcome = await self._compact(opened, running, watch)
+                if running.stopped and not self._closing:
+                    await self._mark(running)
+                    await self.in_pool(fold_unanswered, opened, now=clock.now())
+                return outcome
+        except LeaseLostError as error:
+            raise SessionUnreadable(f"This process no longer works the session: {error}") from error
+        except OSError as error:
+            raise _unreadable(error) from error
+        finally:
+            self._running.pop(session_id, None)
+
+    async def _compact(self, opened: OpenSession, running: _Running, watch: Watcher) -> Compaction:
+        meter = _Meter()
+        outcome: Compaction = "failed"
+        try:
+            ingredients = await self.in_pool(prepare, opened.row, home=self._home)
+        except CannotStart as error:
+            why = str(error)
+        else:
+            compact_now = await self.in_pool(model_library.load_compaction)
+            outcome, why = await self._run(compact_now, opened, running, ingredients, meter, watch)
+        if why:
+            text = f"Compaction failed; the conversation is unchanged: {why}"
+            await self.in_pool(note, opened, text, kind="error")
+            watch(SystemNote(text))
+        await self.in_pool(finish_compaction, opened, spent=meter.spent, now=clock.now())
+        return outcome
 
     def stop(self, session_id: str, *, marked: bool = False) -> bool:
         """Abort the turns that run here, of the session and all below it; what waits is folded in unanswered.
@@ -230,7 +273,8 @@ class Engine:
         except CannotStart as error:
             return await self._refuse(opened, str(error), watch)
         meter = _Meter()
-        outcome = await self._run(opened, running, ingredients, meter, watch)
+        run_turn = await self.in_pool(model_library.load)
+        outcome = await self._run(run_turn, opened, running, ingredients, meter, watch)
         if self._closing and outcome.status == "aborted":
             await self.in_pool(land_turn, opened, spent=meter.spent, now=clock.now())
             return outcome
@@ -264,13 +308,14 @@ class Engine:
 
     async def _run(
         self,
+        work: Callable[..., Coroutine[Any, Any, Result]],
         opened: OpenSession,
         running: _Running,
         ingredients: Ingredients,
         meter: _Meter,
         watch: Watcher,
-    ) -> TurnOutcome:
-        run_turn = await self.in_pool(model_library.load)
+    ) -> Result:
+        """``work`` (``run_turn`` or ``compact_now``) on the session's history, every event in its logs."""
         recorder = TurnRecorder(
             opened.log, opened.history, opened.rows, ui_chars=ingredients.limits.tool_result_ui_chars
         )
@@ -321,7 +366,7 @@ class Engine:
             ],
         )
         try:
-            outcome = await run_turn(turn, abort=running.abort)
+            outcome = await work(turn, abort=running.abort)
         finally:
             opened.rows = recorder.rows
             opened.compacted |= recorder.compacted

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.compaction import Outcome as Compaction
     from agents.turn import TurnOutcome
 
 _importing = threading.Lock()
@@ -34,6 +35,14 @@ def load() -> Callable[..., Coroutine[Any, Any, TurnOutcome]]:
             if was_collecting:
                 gc.enable()
     return run_turn
+
+
+def load_compaction() -> Callable[..., Coroutine[Any, Any, tuple[Compaction, str]]]:
+    """``agents.loop.compact_now``, imported in the same way."""
+    load()
+    from agents.loop import compact_now
+
+    return compact_now
 
 
 def load_in_background() -> None:

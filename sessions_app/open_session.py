@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from agents import history as wire
+from agents.context_size import context_tokens
 from agents.events import Message, Usage
 from agents.turn import TurnOutcome
 from core import clock, folders
@@ -141,6 +142,19 @@ def finish_turn(
     opened.to_wake += told
     if outcome.status != "interrupted":
         opened.pending = []
+
+
+def finish_compaction(opened: OpenSession, *, spent: Usage, now: datetime) -> None:
+    """The end of a compaction that was asked for: as the end of a turn, but nothing was answered."""
+    opened.log.end_turn()
+    values: dict[str, object] = {"total_output_tokens": F("total_output_tokens") + spent.output_tokens}
+    if opened.compacted:
+        values["context_tokens"] = context_tokens(opened.history)
+    _tell_compacted(opened, now)
+    with transaction.atomic():
+        lease.confirm(opened.held)
+        Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now, **values)
+        announce(opened.row, change="compacted", now=now)
 
 
 def _tell_compacted(opened: OpenSession, now: datetime) -> None:

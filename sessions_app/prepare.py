@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agents.tools.context import WebRules
 from agents.turn import AccessLevel, ContextRules, Limits, ModelChoice, View
 from agents.views import full_view, readonly_view, workspace_view
+from core import clock
 from core.paths import HaloHome, UnsafePathError, WorkspacePaths
 from core.settings_file import Settings
+from sessions_app.authoring import is_open
 from sessions_app.create import checked_working_dir
 from sessions_app.errors import SessionRefused
 from sessions_app.levels import effective_level
@@ -22,6 +24,12 @@ from workspaces.model_choice import ModelUnavailableError, resolve_model
 from workspaces.overrides import Surface
 from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
 from workspaces.surface_tools import surface_tools
+
+AUTHORING = (
+    "\n\n<authoring>\nA person has opened this session for authoring: file_write and file_edit may change the "
+    "prompt files in this workspace's .halo (INSTRUCTIONS.md, INDEX.md, USER.md, agents, skills, prompts, docs). "
+    "Change them only as the person asks.\n</authoring>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +81,18 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         OSError,
     ) as error:
         raise CannotStart(str(error)) from error
+    view = view_of(access, paths, home, settings, working_dir)
+    system_prompt = composed.system_prompt
+    if is_open(session, now=clock.now()):
+        view = replace(view, authoring=True)
+        system_prompt += AUTHORING
     return Ingredients(
-        system_prompt=composed.system_prompt,
+        system_prompt=system_prompt,
         model=model,
         tools=composed.agent.tools,
         team=composed.agent.team,
         access=access,
-        view=view_of(access, paths, home, settings, working_dir),
+        view=view,
         limits=limits_of(settings),
         context=context_rules_of(settings, composed.agent),
         secret_env=settings.secret_variables(),

@@ -12,8 +12,9 @@ from typing import Any
 
 from core.db.callers import Caller
 from sessions_app import commands, queue
-from sessions_app.commands import CommandResult
+from sessions_app.commands import CommandResult, Place
 from sessions_app.errors import NotInServer, SessionRefused
+from sessions_app.lease import live_holder
 from sessions_app.models import Session
 from sessions_app.worker import worker
 
@@ -46,7 +47,10 @@ def send_message(
     """
     check_may_send(session, caller)
     if commands.is_command(text) and not images:
-        return Sent(answer=_run_once(session, text, client_id, caller, now))
+        answer = _run_once(session, text, client_id, caller, now)
+        if not answer.send:
+            return Sent(answer=answer)
+        text = answer.send
     accepted = queue.accept(session=session, text=text, images=images, client_id=client_id, now=now)
     with suppress(NotInServer):  # stored all the same: the server's worker looks for it
         worker().wake(session.pk)
@@ -82,10 +86,33 @@ def _run_once(session: Session, text: str, client_id: str, caller: Caller, now: 
             user=caller.user,
             may=caller.may,
             now=now,
-            stop=lambda: stop_session(session),
+            place=_place(session),
         )
         _answers.put(key, known)
     return known
+
+
+def _place(session: Session) -> Place:
+    return Place(
+        stop=lambda: stop_session(session),
+        interrupt=lambda: _interrupt(session),
+        compact=lambda: _compact(session),
+    )
+
+
+def _interrupt(session: Session) -> bool:
+    try:
+        return worker().interrupt(session.pk)
+    except NotInServer:
+        return False
+
+
+def _compact(session: Session) -> CommandResult:
+    """Begun in the background: it takes as long as a model call. Raises NotInServer, SessionRefused."""
+    if worker().is_at_work(session.pk) or live_holder(session.root_id) is not None:
+        raise SessionRefused("The session is at work; it compacts by itself when it has to.", "busy")
+    worker().compact(session.pk)
+    return CommandResult("Compacting; what comes of it stands in the conversation.")
 
 
 def stop_session(session: Session) -> bool:

@@ -6,12 +6,14 @@ import asyncio
 import shlex
 import signal
 import sys
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from agents.turn import TurnOutcome
 from core import clock
 from core.paths import HaloHome
 from sessions_app import commands, queue
+from sessions_app.commands import CommandResult, Place
 from sessions_app.errors import SessionError, SessionHeld
 from sessions_app.logs import read_session
 from sessions_app.models import QueuedMessage, Session
@@ -22,6 +24,8 @@ from sessions_app.tree_work import TreeWork
 
 LOOK_AGAIN_SEC = 0.5
 INTERRUPTED = 130
+
+Result = TypeVar("Result")
 
 
 class Chat:
@@ -65,16 +69,24 @@ class Chat:
     def _say(self, text: str) -> int:
         if commands.is_command(text):
             return self._command(text)
+        return self._send(text)
+
+    def _send(self, text: str) -> int:
         try:
             accepted = queue.accept(session=self.session, text=text, now=clock.now())
-            outcome = asyncio.run(self._answer(accepted.message_id, accepted.stamp))
+            outcome = self._run(self._answer(accepted.message_id, accepted.stamp))
         except SessionError as error:
             self._view.note(str(error))
             return 1
+        return INTERRUPTED if outcome is None else self._show(outcome)
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """``work``'s result; None when the person left it with Ctrl-C."""
+        try:
+            return asyncio.run(self._interruptible(work))
         except KeyboardInterrupt:
             self._leave = True
-            return INTERRUPTED
-        return self._show(outcome)
+            return None
 
     def _show(self, outcome: TurnOutcome) -> int:
         if outcome.status == "completed":
@@ -86,40 +98,53 @@ class Chat:
         return 1
 
     def _command(self, text: str) -> int:
-        result = commands.run(text, session=self.session, user=self._user, now=clock.now())
-        if result.ok:
+        place = Place(compact=self._compact)
+        result = commands.run(text, session=self.session, user=self._user, now=clock.now(), place=place)
+        if result.send:
+            return self._send(result.send)
+        if result.ok and result.text:
             self._view.reply(result.text)
-        else:
+        elif result.text:
             self._view.note(result.text)
         if result.session_id:
             self.session = find_session(result.session_id)
         return 0 if result.ok else 1
 
-    async def _answer(self, message_id: int, stamp: str) -> TurnOutcome:
-        """Work the message here, or wait for the process that holds the session to work it."""
+    def _compact(self) -> CommandResult:
+        """Its lines are shown as they come; there is nothing left to say."""
+        outcome = self._run(self._tree.compact(self.session.pk, watch=self._view.watch))
+        return CommandResult("", ok=outcome == "compacted")
+
+    async def _interruptible(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Ctrl-C ends the turn while ``work`` goes on, a second one ends ``work``."""
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we run in one
         loop.add_signal_handler(signal.SIGINT, self._on_interrupt, task)
-        told = self._interrupted = False
+        self._interrupted = False
         try:
-            while True:
-                try:
-                    outcome = await self._tree.work(self.session.pk, watch=self._view.watch)
-                except SessionHeld as held:
-                    if not told:
-                        self._view.note(f"{held} The message waits there.")
-                        told = True
-                    await asyncio.sleep(LOOK_AGAIN_SEC)
-                    outcome = None
-                if outcome is not None:
-                    return outcome
-                if await asyncio.to_thread(_is_worked, message_id):
-                    return await asyncio.to_thread(_answer_in_log, self.session, stamp)
+            return await work
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         finally:
             loop.remove_signal_handler(signal.SIGINT)
+
+    async def _answer(self, message_id: int, stamp: str) -> TurnOutcome:
+        """Work the message here, or wait for the process that holds the session to work it."""
+        told = False
+        while True:
+            try:
+                outcome = await self._tree.work(self.session.pk, watch=self._view.watch)
+            except SessionHeld as held:
+                if not told:
+                    self._view.note(f"{held} The message waits there.")
+                    told = True
+                await asyncio.sleep(LOOK_AGAIN_SEC)
+                outcome = None
+            if outcome is not None:
+                return outcome
+            if await asyncio.to_thread(_is_worked, message_id):
+                return await asyncio.to_thread(_answer_in_log, self.session, stamp)
 
     def _on_interrupt(self, task: asyncio.Task[Any]) -> None:
         """Ctrl-C: once ends the turn, twice leaves."""

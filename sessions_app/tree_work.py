@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from agents.compaction import Outcome as Compaction
 from agents.turn import TurnOutcome
 from core.paths import HaloHome
 from sessions_app import queue, trees
@@ -44,6 +45,11 @@ class TreeWork:
         finally:
             await self._end_all()
         return outcome
+
+    async def compact(self, session_id: str, *, watch: Watcher) -> Compaction:
+        """Raises what ``Engine.compact`` raises."""
+        self._session_id, self._root_id, self._watch = session_id, trees.root_of(session_id), watch
+        return await self.engine.compact(session_id, watch=watch)
 
     def stop(self, session_id: str) -> bool:
         """End the turns that run in the whole tree; False when none runs."""

@@ -106,6 +106,10 @@ class Worker:
         self.wake(session_id)
         return False
 
+    def compact(self, session_id: str) -> None:
+        """Shorten the history now; what comes of it stands in the log. A session that is at work is left alone."""
+        self._on_loop(self._compact, session_id)
+
     def is_at_work(self, session_id: str) -> bool:
         """Whether this process works the session now."""
         return self._engine.is_at_work(session_id)
@@ -193,6 +197,12 @@ class Worker:
             self._begin(session_id, self._guarded(session_id, self._engine.fold(session_id)))
         elif not self._engine.stop(session_id):  # it is being opened, or is just ending
             self._loop.call_later(0.05, self._fold, session_id)
+
+    def _compact(self, session_id: str) -> None:
+        """On the loop."""
+        if session_id not in self._tasks:
+            work = self._engine.compact(session_id, watch=partial(self._tell, session_id))
+            self._begin(session_id, self._guarded(session_id, work))
 
     def _begin(self, session_id: str, work: Coroutine[Any, Any, None]) -> None:
         if self._closing.is_set():

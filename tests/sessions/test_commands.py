@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from sessions_app import commands
-from sessions_app.commands import CommandContext, CommandResult, Needs
+from sessions_app.commands import CommandContext, CommandResult, Needs, Place
 from sessions_app.models import Session
 from tests.sessions.conftest import NOW
 
@@ -78,7 +78,25 @@ def test_new_keeps_the_working_directory_and_checks_it_again(session: Session) -
 
 def test_stop_info_list_and_help(session: Session) -> None:
     assert not commands.run("/stop", session=session, now=NOW).ok
-    assert commands.run("/stop", session=session, now=NOW, stop=lambda: True).ok
+    assert commands.run("/stop", session=session, now=NOW, place=Place(stop=lambda: True)).ok
     assert session.pk in commands.run("/session info", session=session, now=NOW).text
     assert session.pk in commands.run("/session list", session=session, now=NOW).text
     assert "/session info|list" in commands.run("/help", session=session, now=NOW).text
+
+
+def test_interrupt_context_and_output(session: Session) -> None:
+    assert not commands.run("/interrupt", session=session, now=NOW).ok
+    assert commands.run("/interrupt", session=session, now=NOW, place=Place(interrupt=lambda: True)).ok
+    session.context_tokens, session.output = 1234, "The last answer."
+    assert "1234 tokens" in commands.run("/session context", session=session, now=NOW).text
+    assert commands.run("/session output", session=session, now=NOW).text == "The last answer."
+    unknown = commands.run("/session nonsense", session=session, now=NOW)
+    assert not unknown.ok and "info, list, context, output or authoring" in unknown.text
+
+
+def test_compact_says_so_when_there_is_nothing_and_where_it_can_not_be_done(session: Session) -> None:
+    asked: list[str] = []
+    place = Place(compact=lambda: (asked.append("yes"), CommandResult("Compacting."))[1])
+    assert not commands.run("/compact", session=session, now=NOW).ok
+    nothing = commands.run("/compact", session=session, now=NOW, place=place)
+    assert (nothing.ok, nothing.text, asked) == (False, "There is nothing to compact yet.", [])

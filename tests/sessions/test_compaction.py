@@ -123,3 +123,55 @@ def test_the_message_being_worked_on_keeps_its_row_when_it_moves_into_the_summar
     assert [tuple(rows) for rows in recorder.rows] == [("c",), ("d",), ("d",)]
     ui, _ = log.load()
     assert next((row["id"], row.get("text", "")) for row in ui.rows) == ("c", "asked")
+
+
+def test_on_request_without_a_turn(
+    session: Session,
+    small: Path,
+    engine: Engine,
+    told: list[tuple[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = Script("One.", "Two.", "They said hello.", "Three.").install(monkeypatch)
+    assert asyncio.run(engine.compact(session.pk)) == "nothing_to_compact"
+    say(engine, session, "first")
+    say(engine, session, "second")
+    before = Session.objects.get()
+    assert asyncio.run(engine.compact(session.pk)) == "compacted"
+    after = Session.objects.get()
+    assert told == [(session.pk, 2)], "the summary with the message it was about, and the last answer"
+    assert after.exchange_count == before.exchange_count == 2
+    assert after.lease_host is None
+    assert say(engine, session, "third") == "completed"
+    assert "They said hello." in str(script.seen[-1]) and "second" in str(script.seen[-1])
+    assert asyncio.run(engine.work(session.pk)) is None, "nothing waits"
+
+
+def test_a_compaction_that_fails_stands_in_the_log_and_changes_nothing(
+    session: Session, small: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script("One.", "Two.").install(monkeypatch)
+    say(engine, session, "first")
+    say(engine, session, "second")
+    raw = log_folder(session) / f"{log_leaf(session)}.raw.jsonl"
+    before = raw.read_bytes()
+    (small / "agent.yaml").write_text("name: Helper\nmodel: {provider: openai}\n")
+    assert asyncio.run(engine.compact(session.pk)) == "failed"
+    assert raw.read_bytes() == before
+    row = read_session(log_folder(session), log_leaf(session))[0].rows[-1]
+    assert row["kind"] == "error" and "unchanged" in row["text"] and "openai" in row["text"]
+
+
+def test_a_stop_ends_a_compaction(
+    session: Session, small: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script("One.", "Two.", "Never used.").install(monkeypatch)
+    say(engine, session, "first")
+    say(engine, session, "second")
+
+    def stop(event: object) -> None:
+        engine.stop(session.pk)
+
+    assert asyncio.run(engine.compact(session.pk, watch=stop)) == "stopped"
+    texts = [row.get("text", "") for row in read_session(log_folder(session), log_leaf(session))[0].rows]
+    assert texts[-1] == "Compaction was stopped; the conversation is unchanged."
