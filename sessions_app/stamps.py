@@ -22,6 +22,17 @@ def stamped(stamp: str, text: str, *, source: str = "") -> str:
     return f"[{stamp}] (from: session {source}) {text}" if source else f"[{stamp}] {text}"
 
 
+def of_text(text: str) -> str:
+    """The stamp at the start of what the model sees of a message; empty when there is none."""
+    found = _STAMP.match(text)
+    if found is None:
+        return ""
+    try:
+        return clock.stamp(datetime.fromisoformat(found.group(1)))
+    except ValueError:
+        return ""
+
+
 def in_history(messages: Iterable[Message]) -> set[str]:
     """Every stamp that stands at the start of a user text."""
     return {

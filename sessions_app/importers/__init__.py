@@ -1,20 +1,21 @@
-"""Conversations recorded elsewhere, as messages and rows. One module a format; none knows Django.
-
-Later formats (OpenAI and Anthropic message lists, Halo 1.x) get a module beside ``claude_code`` and a line in
-``FORMATS``.
-"""
+"""Conversations recorded elsewhere, as messages and rows. One module a format; none knows Django."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import ModuleType
 
-from sessions_app.importers import claude_code
+from sessions_app.importers import anthropic, claude_code, halo_v1, openai
 from sessions_app.importers.imported import Imported, ImportFailed
 
-FORMATS: dict[str, Callable[[bytes], Imported]] = {"claude-code": claude_code.parse}
-RECOGNISE: dict[str, Callable[[bytes], bool]] = {"claude-code": claude_code.recognise}
+FORMATS: dict[str, ModuleType] = {
+    "claude-code": claude_code,
+    "halo-v1": halo_v1,
+    "anthropic": anthropic,
+    "openai": openai,
+}
+"""By name, the most telling first: ``auto`` takes the first that recognises the file."""
 
-__all__ = ["FORMATS", "RECOGNISE", "ImportFailed", "Imported", "parse"]
+__all__ = ["FORMATS", "ImportFailed", "Imported", "parse"]
 
 
 def parse(data: bytes, *, format: str = "auto") -> Imported:
@@ -22,7 +23,8 @@ def parse(data: bytes, *, format: str = "auto") -> Imported:
     if not data.strip():
         raise ImportFailed(1, "the file is empty")
     if format == "auto":
-        format = next((name for name, fits in RECOGNISE.items() if fits(data)), "")
+        format = next((name for name, module in FORMATS.items() if module.recognise(data)), "")
         if not format:
             raise ImportFailed(1, f"the format isn't recognised; known formats: {', '.join(sorted(FORMATS))}")
-    return FORMATS[format](data)
+    imported: Imported = FORMATS[format].parse(data)
+    return imported

@@ -1,22 +1,27 @@
-"""``halo session list | show | import``."""
+"""``halo session list | show | import | export | delete``."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from core import clock
+from core import atomic, clock
 from core.arguments import from_one
 from core.paths import halo_home
-from core.texts import for_terminal, json_text
+from core.texts import encodable, for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
+from sessions_app.delete_session import WhatGoes, delete_session, what_goes
 from sessions_app.errors import SessionRefused
+from sessions_app.export_session import FORMATS as EXPORT_FORMATS
+from sessions_app.export_session import exported
 from sessions_app.import_session import ImportOutcome, import_session
 from sessions_app.importers import FORMATS, ImportFailed
 from sessions_app.importers.lock import ImportLockHeld
 from sessions_app.logs import read_session
+from sessions_app.logs.segments import earlier_rows
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.selectors import find_session, recent_sessions
@@ -26,11 +31,11 @@ from workspaces.selectors import find
 
 
 class Command(BaseCommand):
-    help = "List and show conversations, and import ones recorded elsewhere."
+    help = "List, show, export and delete conversations, and import ones recorded elsewhere."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|import")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|import|export|delete")
         listing = verbs.add_parser("list", help="root sessions, the last active first")
         listing.add_argument("-w", "--workspace", metavar="WS", help="number or path; without it: all")
         listing.add_argument("--archived", action="store_true", help="archived ones as well")
@@ -44,7 +49,17 @@ class Command(BaseCommand):
         importing.add_argument("-w", "--workspace", required=True, metavar="WS")
         importing.add_argument("-a", "--agent", default="", metavar="AGENT", help="whose prompts shall learn")
         importing.add_argument("--format", choices=["auto", *FORMATS], default="auto")
-        for verb in (listing, show, importing):
+        exporting = verbs.add_parser("export", help="the whole conversation as Markdown or JSON")
+        exporting.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
+        exporting.add_argument("--format", choices=EXPORT_FORMATS, default="md")
+        exporting.add_argument(
+            "-o", "--output", default="", metavar="FILE", help="instead of standard output"
+        )
+        exporting.add_argument("--force", action="store_true", help="write over a FILE that is there")
+        deleting = verbs.add_parser("delete", help="a root session with its sub-sessions, for good")
+        deleting.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
+        deleting.add_argument("--yes", action="store_true", help="don't ask")
+        for verb in (listing, show, importing, deleting):
             verb.add_argument("--json", action="store_true", help="machine-readable output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,14 +90,15 @@ class Command(BaseCommand):
         session = find_session(options["session"])
         ui, raw = read_session(log_folder(session), log_leaf(session))
         if options["json"]:
-            self._print_json(_described(session) | {"rows": ui.rows, "messages": raw.messages})
+            rows = [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]
+            self._print_json(_described(session) | {"rows": rows, "messages": raw.messages})
             return
         self.stdout.write(
             f"{session.pk}: {for_terminal(session.title) or '(no message yet)'}\n"
             f"{session.agent_id} in {session.workspace.path}, access {session.access_level}, "
             f"{session.exchange_count} exchanges\n"
         )
-        for row in ui.rows:
+        for row in [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]:
             self.stdout.write("\n".join(lines_of(row)) + "\n")
 
     def _import(self, options: dict[str, Any]) -> None:
@@ -110,8 +126,58 @@ class Command(BaseCommand):
             f"Let the agent learn from it: halo evo enqueue {outcome.session.pk} 'WHAT WENT WRONG'"
         )
 
+    def _export(self, options: dict[str, Any]) -> None:
+        text = exported(find_session(options["session"]), format=options["format"])
+        if not options["output"]:
+            self.stdout.write(for_terminal(text) if self._is_terminal() else encodable(text), ending="")
+            return
+        path = Path(options["output"]).expanduser()
+        if path.exists() and not options["force"]:
+            raise CommandError(f"{path} is there already; give another name, or --force.")
+        atomic.write_text(path, encodable(text), mode=0o600)
+        self.stderr.write(f"Written to {for_terminal(str(path))}")
+
+    def _delete(self, options: dict[str, Any]) -> None:
+        session = find_session(options["session"])
+        found = what_goes(session)
+        if not options["yes"]:
+            self._ask(found)
+        delete_session(session=session, now=clock.now())
+        if options["json"]:
+            self._print_json(
+                {"deleted": [row.pk for row in found.sessions], "files": [str(path) for path in found.files]}
+            )
+            return
+        self.stdout.write(f"Deleted {counted(len(found.sessions), 'session')}.")
+
+    def _ask(self, found: WhatGoes) -> None:
+        """Say what would go, and let a person answer with the session's id's first characters or yes."""
+        root = found.sessions[0]
+        self.stderr.write(
+            f"This deletes for good: session {root.pk}, {for_terminal(root.title) or '(no message yet)'} "
+            f"({root.exchange_count} exchanges)"
+        )
+        for row in found.sessions[1:]:
+            self.stderr.write(f"  its sub-session {row.pk}")
+        for path in found.files:
+            self.stderr.write(f"  {for_terminal(str(path))}")
+        if found.waiting:
+            self.stderr.write(f"  {counted(found.waiting, 'message')} not answered yet")
+        self.stderr.write("Runs that were made from it stay.")
+        if not sys.stdin.isatty():
+            raise CommandError("Nothing was deleted. To delete without being asked: --yes")
+        if input("Delete? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was deleted.")
+
+    def _is_terminal(self) -> bool:
+        return bool(getattr(self.stdout, "isatty", lambda: False)())
+
     def _print_json(self, value: Any) -> None:
         self.stdout.write(json_text(value))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _described(session: Session) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Deleting a session for good: its rows, its logs, and those of its sub-sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from sessions_app import lease
+from sessions_app.create import announce
+from sessions_app.errors import SessionHeld, SessionRefused
+from sessions_app.models import Session
+from sessions_app.places import log_folder, log_leaf
+
+
+@dataclass(frozen=True, slots=True)
+class WhatGoes:
+    """``sessions``: the session and those below it, the deepest last. ``waiting``: messages not answered yet."""
+
+    sessions: list[Session]
+    files: list[Path]
+    waiting: int
+
+
+def what_goes(session: Session) -> WhatGoes:
+    """What a deletion would take away. Raises SessionRefused for a sub-session."""
+    if not session.is_root:
+        raise SessionRefused(
+            f"{session.pk} is a sub-session; it goes with its root session {session.root_id}.", "not_root"
+        )
+    below = Session.objects.select_related("workspace").filter(pk__startswith=f"{session.pk}>")
+    tree = [session, *sorted(below, key=lambda row: row.pk.count(">"))]
+    return WhatGoes(
+        sessions=tree,
+        files=[path for row in tree for path in _files(row)],
+        waiting=sum(row.queue.filter(worked_at=None).count() for row in tree),
+    )
+
+
+def delete_session(*, session: Session, now: datetime) -> WhatGoes:
+    """Rows first, in one transaction with the event; then the files, so that a crash leaves files without rows.
+
+    Runs and applies that were made from the session stay with what they froze. Raises SessionRefused
+    (``running``, ``not_root``), and then nothing was deleted; OSError when a file can't be removed.
+    """
+    found = what_goes(session)
+    try:
+        held = lease.acquire(session.pk)
+    except SessionHeld as error:
+        raise SessionRefused(
+            "The session is at work. Stop it, or wait until it has ended.", "running"
+        ) from error
+    try:
+        with transaction.atomic():
+            lease.confirm(held)
+            announce(session, change="deleted", now=now)
+            for row in reversed(found.sessions):
+                Session.objects.filter(pk=row.pk).delete()
+    except BaseException:
+        lease.release(held)
+        raise
+    for path in found.files:
+        path.unlink(missing_ok=True)
+    return found
+
+
+def _files(session: Session) -> list[Path]:
+    folder, leaf = log_folder(session), log_leaf(session)
+    names = (f"{leaf}.ui.jsonl", f"{leaf}.raw.jsonl", f"{leaf}.damaged")
+    found = [folder / name for name in names if (folder / name).exists()]
+    return found + sorted(folder.glob(f"{leaf}.arch.*.jsonl.gz"))

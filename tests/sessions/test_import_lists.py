@@ -1,0 +1,286 @@
+"""Message lists and Halo 1.x files become sessions; whatever isn't one is named by its line, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents import history as wire
+from sessions_app.import_session import import_session
+from sessions_app.importers import FORMATS, ImportFailed, parse
+from sessions_app.importers.message_file import read_messages
+from sessions_app.logs import read_session
+from sessions_app.models import Session
+from sessions_app.places import log_folder, log_leaf
+from tests.sessions.conftest import NOW
+from tests.sessions.test_import import PIXEL
+from workspaces.models import Workspace
+
+OPENAI: list[dict[str, Any]] = [
+    {"role": "system", "content": "You help."},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "Look"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path": "."}'}},
+            {"id": "c2", "type": "function", "function": {"name": "cat", "arguments": "not json"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
+    {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "words"}]},
+    {"role": "assistant", "content": "It is a.txt."},
+]
+ANTHROPIC: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
+            {"type": "text", "text": "Look"},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "x"},
+            {"type": "tool_use", "id": "c1", "name": "ls", "input": {"path": "."}},
+            {"type": "tool_use", "id": "c2", "name": "cat", "input": {}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "c2", "content": "words", "is_error": True},
+            {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "a.txt"}]},
+            {"type": "text", "text": "and be quick"},
+        ],
+    },
+    {"role": "assistant", "content": "It is a.txt."},
+]
+V1: dict[str, Any] = {
+    "id": "abc",
+    "agentId": "helper",
+    "title": "From long ago",
+    "exchangeCount": 2,
+    "messages": [
+        {"role": "user", "content": "Look", "deleted": True},
+        {"role": "assistant", "content": "Fine."},
+    ],
+    "rawMessages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "[2024-05-06T07:08:09.010Z] Look"},
+                {"type": "text", "text": "[2024-05-06T07:08:09.020Z] and there"},
+            ],
+        },
+        *ANTHROPIC[1:],
+    ],
+}
+
+
+def as_array(messages: list[dict[str, Any]]) -> bytes:
+    return json.dumps(messages, indent=2).encode()
+
+
+def as_object(messages: list[dict[str, Any]]) -> bytes:
+    return json.dumps({"model": "x", "messages": messages}).encode()
+
+
+def as_lines(messages: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(message) + "\n" for message in messages).encode()
+
+
+def spoken(data: bytes, format: str = "auto") -> list[str]:
+    return [
+        f"{part['part_kind']}:{wire_text(part)}"
+        for message in parse(data, format=format).messages
+        for part in message["parts"]
+    ]
+
+
+def wire_text(part: dict[str, Any]) -> str:
+    content = part.get("content")
+    text = content if isinstance(content, str) else (content or [part.get("args")])[-1]
+    return str(text).rsplit("Z] ", 1)[-1]
+
+
+@pytest.mark.parametrize("written", [as_array, as_object, as_lines])
+def test_openai_lists_with_calls_results_and_images(written: Any) -> None:
+    imported = parse(written(OPENAI))
+    assert spoken(written(OPENAI)) == [
+        "user-prompt:Look",
+        "tool-call:{'path': '.'}",
+        "tool-call:{'input': 'not json'}",
+        "tool-return:a.txt",
+        "tool-return:words",
+        "text:It is a.txt.",
+    ]
+    assert imported.left_out == {"system prompt": 1}
+    assert imported.rows[0]["images"][0]["media_type"] == "image/png"
+    assert [part["tool_name"] for part in imported.messages[2]["parts"]] == ["ls", "cat"]
+    assert wire.is_sound(imported.messages)
+
+
+def test_the_older_function_calls_are_matched_by_name() -> None:
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}},
+        {"role": "function", "name": "ls", "content": "a.txt"},
+    ]
+    assert spoken(as_array(said))[-1] == "tool-return:a.txt"
+
+
+@pytest.mark.parametrize("written", [as_array, as_object, as_lines])
+def test_anthropic_lists_with_calls_results_and_images(written: Any) -> None:
+    imported = parse(written(ANTHROPIC))
+    assert spoken(written(ANTHROPIC))[1:] == [
+        "thinking:hm",
+        "tool-call:{'path': '.'}",
+        "tool-call:{}",
+        "tool-return:words",
+        "tool-return:a.txt",
+        "user-prompt:and be quick",
+        "text:It is a.txt.",
+    ]
+    calls = [block for block in imported.rows[1]["blocks"] if block["type"] == "tool_call"]
+    assert [call["result"]["is_error"] for call in calls] == [False, True]
+
+
+def test_a_file_of_halo_1_keeps_its_stamps_and_title() -> None:
+    imported = parse(json.dumps(V1).encode())
+    assert imported.title == "From long ago"
+    assert [row["stamp"] for row in imported.rows if row["role"] == "user"][:2] == [
+        "2024-05-06T07:08:09.010Z",
+        "2024-05-06T07:08:09.020Z",
+    ]
+    assert imported.left_out == {"row that was deleted": 1}
+    shown_alone = json.dumps({**V1, "rawMessages": []}).encode()
+    assert [text.split(":", 1)[1] for text in spoken(shown_alone, "halo-v1")] == ["Look", "Fine."]
+
+
+def test_stamps_that_are_none_and_repeated_ones_get_new_ones() -> None:
+    said = [
+        {"role": "user", "content": "[9999-99-99T99:99:99.999Z] odd"},
+        {"role": "user", "content": "[2024-05-06T07:08:09.010Z] one"},
+        {"role": "user", "content": "[2024-05-06T07:08:09.010Z] two"},
+    ]
+    rows = parse(as_array(said)).rows
+    assert len({row["stamp"] for row in rows}) == 3
+    assert all(row["stamp"] < "2025" for row in rows)
+
+
+@pytest.mark.parametrize("data", [as_array(OPENAI), as_array(ANTHROPIC), json.dumps(V1).encode()])
+def test_it_becomes_a_session_whose_logs_agree_and_that_the_model_library_takes(
+    workspace: Workspace, data: bytes
+) -> None:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    outcome = import_session(data=data, workspace=workspace, agent_id="helper", agent_name="Helper", now=NOW)
+    assert outcome.session.outside_data_at == NOW
+    assert outcome.session.access_level == "workspace"
+    ui, raw = read_session(log_folder(outcome.session), log_leaf(outcome.session))
+    assert not any(row.get("restored") or row.get("lost") for row in ui.rows)
+    assert len(ModelMessagesTypeAdapter.validate_python(raw.messages)) == len(raw.messages)
+
+
+BAD: list[tuple[bytes, str]] = [
+    (b'[\n{"role":"user","content":"a"},\n{"role":"user","content":"b"', "line 3: not JSON"),
+    (b'[\n{"role":"user","content":"a"}\n{"role":"user","content":"b"}]', "line 3: not JSON \\(a comma"),
+    (b'[\n{"role":"user","content":"a"},\n7]', "line 3: a message"),
+    (b'[{"role":"user","content":"a"}]\n\n[]', "line 3: something stands behind"),
+    (b'{"role":"user","content":"a"}\n{"role":"king","content":"b"}\n', "line 2: the role 'king'"),
+    (b'{"role":"user","content":"a"}\n{"role":"user","content":7}\n', "line 2: the content"),
+    (b'{"role":"user","content":"a"}\nno\n', "line 2: not JSON"),
+    (b'{"role":"user","content":"a"}\n{"role":"user","content":"\xff"}\n', "line 2: not UTF-8"),
+    (b'{"role":"user","content":"a\0"}\n', "line 1: not JSON"),
+    (
+        b'{"messages":[\n{"role":"user","content":"a"},\n{"role":"user","content":[1]}]}',
+        "line 3: the content",
+    ),
+    (b'{"messages":[{"role":"user","content":"a"}]}\n{"messages":[]}', "line 1: several conversations"),
+    (b'[\n{"role":"assistant","content":"a"}\n]', "line 3: the file ends without any message of a person"),
+    (b'[\n{"role":"user","content":' + b"[" * 100_000 + b"]}]", "line 2: not JSON"),
+    (
+        b'[\n{"role":"user","x":' + b"[" * 200 + b"]" * 200 + b',"content":"a"}]',
+        "line 2: nested deeper than 64",
+    ),
+    (b'[\n{"role":"user","content":"a","n":' + b"9" * 10_000 + b"}]", "line 2: not JSON"),
+    (b'[\n{"role":"assistant","content":"a","tool_calls":7}]', "line 2: tool_calls"),
+]
+
+
+@pytest.mark.parametrize(("data", "says"), BAD)
+@pytest.mark.parametrize("format", ["openai", "auto"])
+def test_what_does_not_parse_names_the_line_and_leaves_nothing(
+    workspace: Workspace, data: bytes, says: str, format: str
+) -> None:
+    with pytest.raises(ImportFailed, match=f"^{says}"):
+        import_session(
+            data=data, workspace=workspace, agent_id="helper", agent_name="Helper", format=format, now=NOW
+        )
+    assert not Session.objects.exists()
+    assert [path.name for path in workspace.paths.sessions.rglob("*") if path.is_file()] == []
+
+
+def test_a_message_of_ten_megabytes_and_line_separators_are_text(workspace: Workspace) -> None:
+    long = "x\u2028y\u202e\u200b" * 2_000_000
+    data = as_array([{"role": "user", "content": long}, {"role": "assistant", "content": "ok"}])
+    outcome = import_session(data=data, workspace=workspace, agent_id="helper", agent_name="Helper", now=NOW)
+    raw = read_session(log_folder(outcome.session), log_leaf(outcome.session))[1]
+    assert raw.messages[0]["parts"][0]["content"].endswith(long)
+    assert len(outcome.session.title) <= 60
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "text", "id", "name", "input", "source", "content", "tool_use_id", "function"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"role": st.sampled_from(["user", "assistant", "tool", "system"]), "content": JSON},
+            optional={"tool_calls": JSON, "tool_call_id": JSON, "function_call": JSON, "refusal": JSON},
+        ),
+        max_size=5,
+    ),
+    st.sampled_from(sorted(FORMATS)),
+)
+def test_odd_messages_are_imported_soundly_or_refused(messages: list[dict[str, Any]], format: str) -> None:
+    try:
+        imported = parse(as_array(messages), format=format)
+    except ImportFailed:
+        return
+    assert wire.is_sound(imported.messages)
+    assert len(imported.messages) == len(imported.rows_of)
+    ids = [row["id"] for row in imported.rows]
+    assert len(set(ids)) == len(ids)
+
+
+def test_lines_are_counted_once_through_a_long_file() -> None:
+    messages = [{"role": "user", "content": f"{n}\n"} for n in range(20_000)]
+    found = read_messages(as_array(messages))
+    assert (len(found.messages), found.messages[-1].line) == (20_000, 2 + 4 * 19_999)
