@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
@@ -17,11 +18,24 @@ from sessions_app.send_message import CHAT
 from sessions_app.transcript_window import window
 
 
+class Place(admin.SimpleListFilter):
+    title = "place in the tree"
+    parameter_name = "place"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("root", "Root sessions"), ("below", "Sub-sessions")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        if self.value() == "root":
+            return queryset.filter(parent=None)
+        return queryset.exclude(parent=None) if self.value() == "below" else queryset
+
+
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     list_before_template = "sessions/list_before.html"
     list_display = ("title_or_id", "workspace", "agent_id", "access_level", "kind", "last_activity_at")
-    list_filter = ("kind", "access_level", "workspace")
+    list_filter = (Place, "kind", "access_level", "workspace")
     list_select_related = ("workspace",)
     search_fields = ("id", "title")
     ordering = ("-last_activity_at",)
@@ -43,7 +57,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Session", ordering="title")
     def title_or_id(self, session: Session) -> str:
-        return session.title or session.pk
+        return ("" if session.is_root else "↳ ") + (session.title or session.pk)
 
     def change_view(
         self,

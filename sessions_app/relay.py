@@ -9,7 +9,7 @@ from django.db import transaction
 
 from core.paths import HaloHome
 from core.settings_file import Settings
-from sessions_app import queue, reply_to, reports, trees
+from sessions_app import queue, reply_to, trees
 from sessions_app.agent_choice import choose_agent
 from sessions_app.create import create_session
 from sessions_app.errors import SessionRefused
@@ -17,6 +17,7 @@ from sessions_app.levels import effective_level
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.outside_data import carry
 from sessions_app.relay_delivery import KIND
+from sessions_app.tree_view import state_of
 from workspaces.errors import WorkspaceRefused
 from workspaces.models import Workspace
 from workspaces.selectors import find as find_workspace
@@ -96,14 +97,6 @@ def output_of(*, caller_id: str, session_id: str, now: datetime) -> tuple[Sessio
     session = find(caller_id=caller_id, session_id=session_id)
     carry(source_id=session.pk, target_id=caller_id, now=now)
     return session, state_of(session), session.output
-
-
-def state_of(row: Session) -> str:
-    if row.archived_at is not None:
-        return "archived"
-    if queue.wants_turn(row.pk) or reports.is_busy_below(row.pk):
-        return "running"
-    return "idle"
 
 
 def _new(caller: Session, place: Workspace, agent_id: str, home: HaloHome, now: datetime) -> Session:

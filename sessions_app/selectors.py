@@ -10,6 +10,7 @@ from sessions_app.logs import Row
 from sessions_app.logs.segments import archived_count, read_segment
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf, ui_log
+from sessions_app.trees import SEPARATOR
 from workspaces.models import Workspace
 
 
@@ -26,13 +27,19 @@ def recent_sessions(
 
 
 def find_session(text: str) -> Session:
-    """The session with this id, or the only one whose id begins so. SessionRefused when none or several."""
+    """The session with this id, or the only one whose id begins so. SessionRefused when none or several.
+
+    The beginning of a root's id means the root, not what it started.
+    """
     text = storable(text)
     rows = Session.objects.select_related("workspace")
     exact = rows.filter(pk=text).first()
     if exact is not None:
         return exact
-    found = list(rows.filter(pk__startswith=text)[:2]) if text else []
+    begin_so = rows.filter(pk__startswith=text)
+    if SEPARATOR not in text:
+        begin_so = begin_so.filter(parent=None)
+    found = list(begin_so[:2]) if text else []
     if len(found) == 1:
         return found[0]
     if found:

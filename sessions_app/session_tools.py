@@ -142,6 +142,7 @@ def build(host: Host) -> Sequence[Callable[..., Any]]:
             offset: How many characters to skip.
         """
         from sessions_app import sub_sessions
+        from sessions_app.tree_view import state_of
 
         session, text = await told(
             host,
@@ -150,7 +151,7 @@ def build(host: Host) -> Sequence[Callable[..., Any]]:
             session_id=session_id,
             now=clock.now(),
         )
-        state = sub_sessions.state_of(session)
+        state = state_of(session)
         if not text:
             return f"{session.pk} ({state}) has finished no turn with a text yet."
         return f"{session.pk} ({state}):\n{page(text, offset, host.result_chars)}"

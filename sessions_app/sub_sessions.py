@@ -22,6 +22,7 @@ from sessions_app.errors import SessionRefused
 from sessions_app.levels import effective_level
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.outside_data import carry
+from sessions_app.tree_view import state_of
 
 LISTED = 100
 CONTINUE = (
@@ -144,12 +145,3 @@ def output_of(*, caller_id: str, session_id: str, now: datetime) -> tuple[Sessio
     session = find(caller_id=caller_id, session_id=session_id)
     carry(source_id=session.pk, target_id=caller_id, now=now)
     return session, session.output
-
-
-def state_of(row: Session) -> str:
-    """As far as rows tell: who owes a report is at work, about to be, or waits for those below."""
-    if row.archived_at is not None:
-        return "archived"
-    if row.stopped_at is not None:
-        return "stopped"
-    return "running" if row.report_due else "idle"

@@ -26,6 +26,8 @@ from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.selectors import find_session, recent_sessions
 from sessions_app.transcript import lines_of
+from sessions_app.tree_view import sub_session_counts, tree_of
+from sessions_app.trees import is_below
 from workspaces.errors import WorkspaceRefused
 from workspaces.selectors import find
 
@@ -75,13 +77,15 @@ class Command(BaseCommand):
         rows = list(
             recent_sessions(workspace=workspace, archived=options["archived"], limit=options["limit"])
         )
+        counts = sub_session_counts(rows)
         if options["json"]:
-            self._print_json([_described(row) for row in rows])
+            self._print_json([_described(row) | {"sub_sessions": counts.get(row.pk, 0)} for row in rows])
             return
         for row in rows:
             when = clock.stamp(row.last_activity_at)[:16].replace("T", " ")
+            below = f"  [sub-sessions: {counts[row.pk]}]" if row.pk in counts else ""
             self.stdout.write(
-                f"{row.pk:24}  {when}  {row.agent_id:16}  {for_terminal(row.title) or '(no message yet)'}"
+                f"{row.pk:24}  {when}  {row.agent_id:16}  {for_terminal(row.title) or '(no message yet)'}{below}"
             )
         if not rows:
             self.stdout.write("No sessions yet. Start one with: halo chat -w WORKSPACE")
@@ -91,13 +95,22 @@ class Command(BaseCommand):
         ui, raw = read_session(log_folder(session), log_leaf(session))
         if options["json"]:
             rows = [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]
-            self._print_json(_described(session) | {"rows": rows, "messages": raw.messages})
+            below = [
+                {"id": branch.session.pk, "agent": branch.session.agent_id, "state": branch.state}
+                for branch in tree_of(session).branches
+                if is_below(branch.session.pk, session.pk)
+            ]
+            self._print_json(
+                _described(session) | {"sub_sessions": below, "rows": rows, "messages": raw.messages}
+            )
             return
         self.stdout.write(
             f"{session.pk}: {for_terminal(session.title) or '(no message yet)'}\n"
             f"{session.agent_id} in {session.workspace.path}, access {session.access_level}, "
             f"{session.exchange_count} exchanges\n"
         )
+        for line in _tree_lines(session):
+            self.stdout.write(line)
         for row in [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]:
             self.stdout.write("\n".join(lines_of(row)) + "\n")
 
@@ -194,6 +207,19 @@ def _described(session: Session) -> dict[str, Any]:
         "last_activity_at": clock.stamp(session.last_activity_at),
         "archived": session.archived_at is not None,
     }
+
+
+def _tree_lines(session: Session) -> list[str]:
+    """The tree it stands in, when there is more than itself; ``*`` marks the session shown."""
+    tree = tree_of(session)
+    if tree.count == 1:
+        return []
+    lines = [
+        f"{'*' if branch.session.pk == session.pk else ' '} {'  ' * branch.depth}{branch.session.pk}  "
+        f"{branch.session.agent_id}, {branch.state}: {for_terminal(branch.session.title) or '(no message yet)'}"
+        for branch in tree.branches
+    ]
+    return [*lines, f"  ({tree.left_out} older ones not shown)"] if tree.left_out else lines
 
 
 def _counts(outcome: ImportOutcome) -> dict[str, Any]:
