@@ -19,6 +19,7 @@ hypothesis_settings.load_profile("halo")
 IN_CI = os.environ.get("CI") == "true"
 
 NEEDS = {
+    "browser": (lambda: shutil.which("chromium") is not None, "chromium"),
     "sandbox": (lambda: shutil.which("bwrap") is not None, "bubblewrap"),
     "postgres": (lambda: postgres_folder() is not None, "postgresql"),
 }

@@ -12,9 +12,10 @@ from evolution.admin.run_page import DiffLine, DiffOfFile, growth
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
 from evolution.diff_rows import side_by_side
-from evolution.manifest import BEFORE, ManifestFile, ManifestUnreadable
+from evolution.manifest import BEFORE, ManifestUnreadable
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.outcome import said
+from evolution.request_rollback import RollbackPreview
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT
 
@@ -47,6 +48,25 @@ def apply_page(apply: EvolutionApply) -> dict[str, Any]:
     }
 
 
+def rollback_diffs(found: RollbackPreview) -> list[DiffOfFile]:
+    """What each file loses and gets back; those that stay as they are left out."""
+    apply = found.apply
+    if apply.snapshot_attempt is None or found.inspection.refusal is not None:
+        return []
+    paths = apply.workspace.paths
+    snapshot = paths.evolution.snapshot(apply.pk, apply.snapshot_attempt)
+    return [
+        _diff(
+            file.rel,
+            before=_bytes(paths.halo, file.rel),
+            after=_bytes(snapshot / BEFORE, file.rel) if file.kind == "overwrite" else None,
+            state="what is there now, against what comes back",
+        )
+        for file in found.inspection.files
+        if file.state != "reverted"
+    ]
+
+
 def _score(files: AttemptFiles) -> ScoreSummary | None:
     try:
         return read_summary(files.score)
@@ -62,18 +82,25 @@ def _published(apply: EvolutionApply, files: AttemptFiles) -> list[DiffOfFile]:
         manifest = manifests.read(snapshot)
     except ManifestUnreadable:
         return []
-    return [_diff(file, snapshot, files) for file in manifest.files if not file.unchanged]
+    return [
+        _diff(
+            file.rel,
+            before=_bytes(snapshot / BEFORE, file.rel) if file.kind == "overwrite" else None,
+            after=_bytes(files.sandbox, file.rel),
+            state="new file" if file.kind == "new" else "from what was live before",
+        )
+        for file in manifest.files
+        if not file.unchanged
+    ]
 
 
-def _diff(file: ManifestFile, snapshot: Any, files: AttemptFiles) -> DiffOfFile:
-    before = _bytes(snapshot / BEFORE, file.rel) if file.kind == "overwrite" else None
-    after = _bytes(files.sandbox, file.rel)
+def _diff(rel: str, *, before: bytes | None, after: bytes | None, state: str) -> DiffOfFile:
     found = side_by_side(before, after)
     return DiffOfFile(
-        rel=file.rel,
+        rel=rel,
         category="",
         why="",
-        state="new file" if file.kind == "new" else "from what was live before",
+        state=state,
         lines=[DiffLine(row, None) for row in found.rows],
         added=found.added,
         removed=found.removed,

@@ -19,7 +19,7 @@ from django.urls import URLPattern, path, reverse
 from core.db.admin import ReadOnlyAdmin, note_since, since
 from core.db.clock import database_now
 from evolution.admin.answers import STATUS_OF, person
-from evolution.admin.apply_page import apply_page
+from evolution.admin.apply_page import apply_page, rollback_diffs
 from evolution.admin.buttons import apply_buttons
 from evolution.admin.log import note
 from evolution.cancel import cancel_apply
@@ -119,6 +119,7 @@ class EvolutionApplyAdmin(ReadOnlyAdmin):
             "apply": found.apply,
             "found": found,
             "files": found.inspection.files,
+            "diffs": rollback_diffs(found),
             "impossible": impossible,
             "shown": signing.dumps(
                 [found.apply.pk, found.apply.attempts, json.dumps(found.conflicts)], salt=_SALT

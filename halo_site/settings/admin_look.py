@@ -15,12 +15,15 @@ def _item(title: str, icon: str, page: str, permission: str = "halo_site.login.m
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Halo",
     "SITE_HEADER": "Halo",
-    "SITE_SUBHEADER": "Agents that improve under review",
+    "SITE_SUBHEADER": "Agents under review",
     "SITE_SYMBOL": "trip_origin",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("halo/icon.svg")}
     ],
-    "STYLES": [lambda request: static("halo/scripting.css")],
+    "STYLES": [
+        lambda request: static("halo/scripting.css"),
+        lambda request: static("halo/stock.css"),
+    ],
     "SHOW_VIEW_ON_SITE": False,
     "COLORS": {
         "primary": {

@@ -6,11 +6,17 @@
   const board = document.getElementById("dashboard");
   const late = document.getElementById("dashboard-late");
   let asking = false;
+  let again = false; // something happened while the answer to the last question was on its way
   let soon = null;
 
   async function refresh() {
-    if (asking || document.hidden) return;
+    if (document.hidden) return;
+    if (asking) {
+      again = true;
+      return;
+    }
     asking = true;
+    again = false;
     try {
       const answer = await fetch(board.dataset.fragment, { credentials: "same-origin", redirect: "manual" });
       if (answer.type === "opaqueredirect" || answer.status === 403) {
@@ -25,6 +31,7 @@
     } finally {
       asking = false;
     }
+    if (again) refresh();
   }
 
   // A link that has the focus keeps it: the same address is looked for in what came.

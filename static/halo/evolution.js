@@ -4,7 +4,8 @@
   const POLL_MS = 3000;
 
   function typing(target) {
-    return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+    return target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName) ||
+      (target.tagName === "INPUT" && !/^(checkbox|radio)$/.test(target.type));
   }
 
   document.addEventListener("keydown", function (event) {
@@ -28,28 +29,71 @@
     (act.querySelector("textarea, input[type=radio]") || act.querySelector("form button")).focus();
   });
 
-  // A section that somebody is busy with stays as it is until they are through.
+  // A section that somebody is busy with stays as it is until they are through: see "late" below.
   function inUse(section) {
-    return section.contains(document.activeElement) ||
+    const active = document.activeElement;
+    const selection = document.getSelection();
+    return (section.contains(active) && typing(active)) ||
+      (!selection.isCollapsed && section.contains(selection.anchorNode)) ||
       section.querySelector(".halo-act[open], input[name=run]:checked") !== null;
   }
 
+  // How to find the element again in what the server sends next.
+  function sameIn(section, element) {
+    if (element.id) return section.querySelector("#" + CSS.escape(element.id));
+    for (const name of ["href", "data-key", "aria-label"]) {
+      const value = element.getAttribute(name);
+      if (value !== null) return section.querySelector("[" + name + '="' + CSS.escape(value) + '"]');
+    }
+    const around = element.parentElement.id && section.querySelector("#" + CSS.escape(element.parentElement.id));
+    return around ? around.querySelector(element.tagName) : null;
+  }
+
+  // Logs that were read to their end go on at their end; others stay where they were read.
+  function keepPlaces(section, next) {
+    const after = next.querySelectorAll("pre, .answer");
+    section.querySelectorAll("pre, .answer").forEach(function (box, index) {
+      if (!after[index] || box.scrollHeight <= box.clientHeight) return;
+      const atEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
+      after[index].scrollTop = atEnd && box.tagName === "PRE" ? after[index].scrollHeight : box.scrollTop;
+    });
+  }
+
+  let late = false; // something came that a section in use has not been given yet
+
   function swap(fresh) {
+    late = false;
     document.querySelectorAll("[data-live]").forEach(function (section) {
       const next = fresh.getElementById(section.id);
-      if (!next || inUse(section) || next.outerHTML === section.outerHTML) return;
+      if (!next || next.outerHTML === section.outerHTML) return;
+      if (inUse(section)) {
+        late = true;
+        return;
+      }
       section.querySelectorAll("details[id]").forEach(function (details) {
         const same = next.querySelector("#" + CSS.escape(details.id));
         if (same) same.open = details.open;
       });
-      section.replaceWith(document.importNode(next, true));
+      const active = section.contains(document.activeElement) ? document.activeElement : null;
+      const came = document.importNode(next, true);
+      const focused = active && sameIn(came, active);
+      section.before(came);
+      keepPlaces(section, came);
+      section.remove();
+      if (focused) focused.focus({ preventScroll: true });
     });
   }
 
   let waiting = false;
+  let again = false; // something happened while the answer to the last question was on its way
   async function refresh() {
-    if (waiting || document.hidden) return;
+    if (document.hidden) return;
+    if (waiting) {
+      again = true;
+      return;
+    }
     waiting = true;
+    again = false;
     try {
       const answer = await fetch(window.location.href, { credentials: "same-origin" });
       if (answer.ok && !answer.redirected) {
@@ -60,6 +104,7 @@
     } finally {
       waiting = false;
     }
+    if (again) refresh();
   }
 
   if (!document.querySelector("[data-live]")) return;
@@ -72,6 +117,11 @@
     });
   }
   document.addEventListener("visibilitychange", refresh);
+  for (const through of ["focusout", "change", "toggle", "mouseup", "keyup"]) {
+    document.addEventListener(through, function () {
+      if (late) window.setTimeout(refresh, 100);
+    }, true);
+  }
   window.setInterval(function () {
     if (document.querySelector("[data-working]")) refresh();
   }, POLL_MS);

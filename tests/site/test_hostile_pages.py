@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from core import clock
+from core import clock, hashes
 from core.db.models import record_event
+from evolution import manifest as manifests
+from evolution.admin.log import note
+from evolution.artifacts.files import AttemptFiles
+from evolution.manifest import Manifest, ManifestFile
+from evolution.models import EvolutionApply, EvolutionRun
 from sessions_app.logs.records import add, assistant_row, system_row, user_row
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from tests.evolution.rows import Rows
-from tests.site.people import browser
+from tests.evolution.run_folders import fill
+from tests.site.people import browser, person
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +142,84 @@ def test_hostile_text_is_shown_and_does_nothing(session: Session, path: str) -> 
 
     assert answer.status_code == 200
     assert_harmless(answer.content.decode())
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> EvolutionApply:
+    """An apply from a run whose every text is hostile; a published file has been edited since, to the same end."""
+    rows = Rows.make(tmp_path, name="ws<b x-init='evilmark()'>")
+    run = rows.in_review(user_hint=HOSTILE.replace("\0", ""), agent_id=f"<i>{MARK}")
+    fill(run, text=HOSTILE)
+    apply = rows.applied(rows.approved([run]))
+    plain = HOSTILE.replace("\0", "")
+    EvolutionApply.objects.filter(pk=apply.pk).update(
+        reviewer_hint=plain,
+        failure_reason=plain,
+        drifted=[plain],
+        rollback_outcome={"left": [plain], plain: plain},
+    )
+    EvolutionRun.objects.filter(pk=run.pk).update(
+        decision_reason=plain, failure_reason=plain, skip_reason=plain, has_observation=True
+    )
+    files = AttemptFiles(apply.workspace.paths.evolution.apply_attempt(apply.pk, apply.attempts))
+    files.apply_log.parent.mkdir(parents=True, exist_ok=True)
+    files.apply_log.write_text(HOSTILE)
+    files.abort.write_text(HOSTILE)
+    _published(apply, f"agents/<img src=x onerror={MARK}()>/AGENT.md", HOSTILE.encode())
+    return apply
+
+
+def _published(apply: EvolutionApply, rel: str, text: bytes) -> None:
+    """A snapshot of one overwritten file, and what a person has put in its place since."""
+    paths = apply.workspace.paths
+    snapshot = paths.evolution.snapshot(apply.pk, apply.snapshot_attempt or 0)
+    for path, was in ((snapshot / "before" / rel, b"before "), (paths.halo / rel, b"edited ")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(was + text)
+    file = ManifestFile(
+        rel, "overwrite", hashes.of_bytes(b"before " + text), hashes.of_bytes(b"after " + text)
+    )
+    manifests.write(snapshot, Manifest(apply.pk, (), "2026-03-01T12:00:00.000Z", (file,), ()))
+
+
+@pytest.mark.parametrize("page", ["change", "delete", "history"])
+def test_a_run_shows_hostile_text_and_does_nothing_of_it(landed: EvolutionApply, page: str) -> None:
+    run = landed.source_runs.get()
+    note(user=person("administrator"), model=EvolutionRun, row_id=run.pk, text=HOSTILE.replace("\0", ""))
+
+    answer = browser("administrator").get(f"/admin/evolution/evolutionrun/{run.pk}/{page}/")
+
+    assert answer.status_code == 200
+    assert_harmless(answer.content.decode())
+
+
+@pytest.mark.parametrize("page", ["change", "rollback", "history"])
+def test_an_apply_shows_hostile_text_and_does_nothing_of_it(landed: EvolutionApply, page: str) -> None:
+    note(user=person("administrator"), model=EvolutionApply, row_id=landed.pk, text=HOSTILE.replace("\0", ""))
+
+    answer = browser("administrator").get(f"/admin/evolution/evolutionapply/{landed.pk}/{page}/")
+
+    assert answer.status_code == 200
+    assert_harmless(answer.content.decode())
+
+
+def test_the_rollback_shows_what_would_be_lost_and_what_comes_back(landed: EvolutionApply) -> None:
+    shown = browser("administrator").get(f"/admin/evolution/evolutionapply/{landed.pk}/rollback/")
+
+    html = shown.content.decode()
+    assert "what is there now, against what comes back" in html
+    assert re.search(r'<td class="t old">edited .*?<td class="t new">before ', html, re.DOTALL)
+
+
+def test_refusals_repeat_hostile_text_as_text(landed: EvolutionApply) -> None:
+    run = landed.source_runs.get()
+    client = browser("administrator")
+    given = {"action": "approve", "attempt": "1", "apply": HOSTILE, "text": HOSTILE, "run": HOSTILE}
+
+    for path in (f"/admin/evolution/evolutionrun/{run.pk}/decide/", "/admin/evolution/evolutionrun/"):
+        answer = client.post(path, given)
+        assert answer.status_code == 409
+        assert _Page(answer.content.decode()).acting == []
 
 
 def test_the_workspace_and_its_settings_show_hostile_names_as_text(session: Session) -> None:

@@ -1,0 +1,102 @@
+"""Every page of the admin: light and dark, wide and narrow, by axe, by Tab, and without a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import NARROW, WIDE
+from tests.browser.house import Place
+from tests.browser.watch import assert_accessible, assert_fits, assert_reachable
+
+ADMIN = "/admin"
+PAGES = {
+    "dashboard": "/",
+    "run list": "/evolution/evolutionrun/",
+    "run that waits": "/evolution/evolutionrun/{waiting}/change/",
+    "run that landed": "/evolution/evolutionrun/{landed}/change/",
+    "file of a run": "/evolution/evolutionrun/{landed}/file/?path=1/patch.md",
+    "decisions on a run": "/evolution/evolutionrun/{landed}/history/",
+    "delete a run": "/evolution/evolutionrun/{waiting}/delete/",
+    "apply list": "/evolution/evolutionapply/",
+    "apply": "/evolution/evolutionapply/{apply}/change/",
+    "rollback with a conflict": "/evolution/evolutionapply/{apply}/rollback/",
+    "workspaces": "/workspaces/workspace/",
+    "workspace": "/workspaces/workspace/{workspace}/change/",
+    "sessions": "/sessions_app/session/",
+    "transcript": "/sessions_app/session/{session}/change/",
+    "events": "/core/event/",
+    "settings": "/settings/",
+    "settings of a workspace": "/settings/?workspace={workspace}",
+    "people": "/auth/user/",
+    "person": "/auth/user/1/change/",
+    "new person": "/auth/user/add/",
+    "groups": "/auth/group/",
+    "group": "/auth/group/1/change/",
+    "password": "/password_change/",
+    "tokens": "/core/apitoken/",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, visit: Callable[..., Page], shop: Place) -> None:
+    page = visit(ADMIN + PAGES[name].format(**_known(shop)), who="admin")
+
+    _look(page)
+
+    assert_reachable(page)
+
+
+def test_login(visit: Callable[..., Page]) -> None:
+    page = visit("/admin/login/", who="")
+
+    _look(page)
+
+    assert_reachable(page)
+
+
+@pytest.mark.parametrize("path", ["/admin/nothing/", "/admin/evolution/evolutionrun/nothing/change/"])
+def test_a_page_that_is_not_there(path: str, visit: Callable[..., Page]) -> None:
+    page = visit(path, status=404)
+
+    assert page.get_by_role("heading", level=1).is_visible()
+    _look(page)
+
+
+def test_a_page_that_is_not_allowed(visit: Callable[..., Page]) -> None:
+    page = visit("/admin/auth/user/", who="vera", status=403)
+
+    _look(page)
+
+
+def test_the_page_about_the_interface(visit: Callable[..., Page]) -> None:
+    page = visit("/api/docs")
+
+    _look(page)
+
+
+def _look(page: Page) -> None:
+    assert "Django" not in page.title()
+    assert "Halo" in page.title()
+    assert_fits(page)
+    assert_accessible(page)
+    page.emulate_media(color_scheme="dark")
+    assert_accessible(page, rules=["color-contrast", "link-in-text-block"])
+    page.set_viewport_size({"width": NARROW, "height": 900})
+    assert_fits(page)
+    assert_accessible(page)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": WIDE, "height": 900})
+
+
+def _known(shop: Place) -> dict[str, object]:
+    landed, waiting = shop.runs
+    return {
+        "waiting": waiting.run,
+        "landed": landed.run,
+        "apply": landed.apply,
+        "session": landed.session,
+        "workspace": shop.workspace,
+    }
