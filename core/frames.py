@@ -77,13 +77,25 @@ class ChatInterrupt(_ClientFrame):
     session: SessionId
 
 
-ChatFrame = ChatSubscribe | ChatSend | ChatStop | ChatInterrupt
-ClientFrame = Subscribe | ChatSubscribe | ChatSend | ChatStop | ChatInterrupt | Ping
+class ChatDelete(_ClientFrame):
+    """The message with this stamp goes, with its answers. ``archives``: how many archived parts the view counts."""
+
+    type: Literal["chat:delete"]
+    session: SessionId
+    stamp: str = Field(min_length=1, max_length=32)
+    archives: int = Field(ge=0, lt=2**31)
+
+
+ChatFrame = ChatSubscribe | ChatSend | ChatStop | ChatInterrupt | ChatDelete
+ClientFrame = Subscribe | ChatSubscribe | ChatSend | ChatStop | ChatInterrupt | ChatDelete | Ping
 
 _CLIENT_FRAMES: TypeAdapter[ClientFrame] = TypeAdapter(Annotated[ClientFrame, Field(discriminator="type")])
 
 
-_TYPES = ("subscribe", "chat:subscribe", "chat:send", "chat:stop", "chat:interrupt", "__ping__")
+_TYPES = (
+    *("subscribe", "chat:subscribe", "chat:send", "chat:stop", "chat:interrupt", "chat:delete"),
+    "__ping__",
+)
 
 
 class _ServerFrame(BaseModel):

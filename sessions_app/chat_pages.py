@@ -20,6 +20,7 @@ from core.paths import halo_home
 from sessions_app import commands, queue
 from sessions_app.agents_to_choose import agents_to_choose
 from sessions_app.at_work import is_working
+from sessions_app.delete_exchange import delete_exchange
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import MAX_IMAGES, kept_image
 from sessions_app.models import Session
@@ -37,6 +38,9 @@ def chat_page(request: HttpRequest, session: Session, context: dict[str, Any]) -
     if request.method != "POST":
         return _page(request, session, context)
     caller = Caller(_user(request))
+    stamp = request.POST.get("delete", "")
+    if stamp and "sure" not in request.POST and caller.may(CHAT):
+        return _page(request, session, context, asked_to_delete=stamp)
     try:
         return HttpResponseRedirect(_done(request, session, caller))
     except SessionError as error:
@@ -46,6 +50,8 @@ def chat_page(request: HttpRequest, session: Session, context: dict[str, Any]) -
 
 def _done(request: HttpRequest, session: Session, caller: Caller) -> str:
     """Do what was asked; the address that shows it. Raises SessionRefused."""
+    if "delete" in request.POST:
+        return _deleted(request, session)
     action = request.POST.get("action", "send")
     if action in ("stop", "interrupt"):
         if not caller.may(CHAT):
@@ -70,6 +76,19 @@ def _done(request: HttpRequest, session: Session, caller: Caller) -> str:
     return chat_address(sent.answer.session_id or session.pk)
 
 
+def _deleted(request: HttpRequest, session: Session) -> str:
+    archives = request.POST.get("archives", "")
+    deleted = delete_exchange(
+        session=session,
+        stamp=request.POST["delete"],
+        archives=int(archives) if archives.isascii() and archives.isdigit() and len(archives) < 10 else None,
+        user=_user(request),
+        now=clock.now(),
+    )
+    messages.info(request, deleted.text)
+    return chat_address(session.pk)
+
+
 def _posted_images(request: HttpRequest) -> list[dict[str, Any]]:
     files = [file for file in request.FILES.getlist("image") if file.size]
     if len(files) > MAX_IMAGES:
@@ -83,6 +102,7 @@ def _page(
     context: dict[str, Any],
     *,
     refused: str = "",
+    asked_to_delete: str = "",
     status: int = 200,
 ) -> HttpResponse:
     transcript = window(session, part=request.GET.get("part", ""), before=request.GET.get("before", ""))
@@ -104,7 +124,8 @@ def _page(
             "commands": commands.known(),
             **since(request),
             "refused": refused,
-            "entered": request.POST.get("text", "") if refused else "",
+            "asked_to_delete": asked_to_delete,
+            "entered": request.POST.get("text", ""),
             "chat_address": chat_address("SESSION"),
         },
         status=status,

@@ -12,6 +12,7 @@ from core import clock
 from core.db.callers import Caller
 from core.frames import (
     ChatAck,
+    ChatDelete,
     ChatFrame,
     ChatInterrupt,
     ChatSend,
@@ -23,6 +24,7 @@ from core.frames import (
 )
 from core.ids import is_session_id
 from core.texts import encodable
+from sessions_app.delete_exchange import delete_exchange
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import checked_images
 from sessions_app.live.catch_up import ReloadNeeded
@@ -61,6 +63,8 @@ class ChatFrames:
                 await self._subscribe(frame, caller)
             elif isinstance(frame, ChatSend):
                 await self._take(frame, caller)
+            elif isinstance(frame, ChatDelete):
+                await self._delete(frame, caller)
             else:
                 await in_thread(partial(_end_turn, frame, caller))
         except (SessionError, OSError) as error:
@@ -116,20 +120,29 @@ class ChatFrames:
     async def _take(self, frame: ChatSend, caller: Caller) -> None:
         sent = await in_thread(partial(_stored, frame, caller))
         if sent.answer is not None:
-            row = make.system_row(
-                row_id=f"answer-{frame.client_id}",
-                at=clock.stamp(clock.now()),
-                kind="answer" if sent.answer.ok else "refused",
-                text=encodable(sent.answer.text),
+            kind = "answer" if sent.answer.ok else "refused"
+            await self._say(
+                frame.session,
+                f"answer-{frame.client_id}",
+                kind,
+                sent.answer.text,
+                follow=sent.answer.session_id,
             )
-            html = await in_thread(partial(row_html, row)) if self._wants_html(frame.session) else None
-            answer = ChatSystem(
-                session=frame.session, seq=None, row=row, html=html, follow=sent.answer.session_id
-            )
-            await self._send(answer.to_text())
         await self._send(
             ChatAck(session=frame.session, client_id=frame.client_id, stamp=sent.stamp).to_text()
         )
+
+    async def _delete(self, frame: ChatDelete, caller: Caller) -> None:
+        """What it changes in the log comes to every view; who asked is told how far it reached."""
+        text = await in_thread(partial(_deleted, frame, caller))
+        await self._say(frame.session, f"deleted-{frame.stamp}", "answer", text)
+
+    async def _say(self, session_id: str, row_id: str, kind: str, text: str, *, follow: str = "") -> None:
+        """A row that stands in no log, to this socket alone."""
+        row = make.system_row(row_id=row_id, at=clock.stamp(clock.now()), kind=kind, text=encodable(text))
+        html = await in_thread(partial(row_html, row)) if self._wants_html(session_id) else None
+        answer = ChatSystem(session=session_id, seq=None, row=row, html=html, follow=follow)
+        await self._send(answer.to_text())
 
     def _wants_html(self, session_id: str) -> bool:
         opened = self._open.get(session_id)
@@ -154,6 +167,14 @@ def _stored(frame: ChatSend, caller: Caller) -> Sent:
         caller=caller,
         now=clock.now(),
     )
+
+
+def _deleted(frame: ChatDelete, caller: Caller) -> str:
+    session = _found(frame.session, caller, CHAT)
+    deleted = delete_exchange(
+        session=session, stamp=frame.stamp, archives=frame.archives, user=caller.user, now=clock.now()
+    )
+    return deleted.text
 
 
 def _end_turn(frame: ChatStop | ChatInterrupt, caller: Caller) -> None:

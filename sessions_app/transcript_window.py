@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sessions_app.at_work import is_working
 from sessions_app.errors import SessionRefused
 from sessions_app.logs import Row, read_session, read_ui
+from sessions_app.logs.segments import archived_count
 from sessions_app.logs.shown import shown
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf, ui_log
@@ -20,7 +21,8 @@ ROWS_SHOWN = 200
 class Window:
     """``earlier`` and ``later``: query strings of the neighbours, None where there is none.
 
-    ``after``: from where on a live view follows. ``stamps``: of all messages that stand in rows.
+    ``after``: from where on a live view follows. ``stamps``: of all messages that stand in rows. ``archives``:
+    how many archived parts there are.
     """
 
     rows: Sequence[Row]
@@ -29,6 +31,7 @@ class Window:
     unreadable: str = ""
     after: int = 0
     stamps: frozenset[str] = frozenset()
+    archives: int = 0
 
 
 def window(session: Session, *, part: str = "", before: str = "") -> Window:
@@ -39,7 +42,9 @@ def window(session: Session, *, part: str = "", before: str = "") -> Window:
     number = _number(part)
     try:
         if number is not None:
-            return _window(archived_rows(session, number), number=number, before=before, above=number - 1)
+            rows = archived_rows(session, number)
+            found = _window(rows, number=number, before=before, above=number - 1)
+            return replace(found, archives=archived_count(ui_log(session)))
         log = read_ui(ui_log(session))  # first: what comes meanwhile is sent again, and shown once
         ui, _ = read_session(log_folder(session), log_leaf(session))
     except SessionRefused:
@@ -50,7 +55,7 @@ def window(session: Session, *, part: str = "", before: str = "") -> Window:
         _with_state(ui.rows, log.open_rows, session), number=None, before=before, above=ui.archived
     )
     stamps = {row["stamp"] for row in ui.rows if isinstance(row.get("stamp"), str)}
-    return replace(found, after=log.seq, stamps=frozenset(stamps | set(ui.stamps)))
+    return replace(found, after=log.seq, stamps=frozenset(stamps | set(ui.stamps)), archives=ui.archived)
 
 
 def _with_state(rows: list[Row], growing: list[str], session: Session) -> list[Row]:

@@ -44,8 +44,11 @@ def discard_item(session_id: str, row_id: str, *, seq: int | None) -> Item:
 
 
 def row_html(row: Mapping[str, Any]) -> str:
-    """``row`` as ``shown`` returns it. What models and people wrote is escaped in it, or Markdown that was cleaned."""
-    return render_to_string(ROW_TEMPLATE, {"row": row})
+    """``row`` as ``shown`` returns it. What models and people wrote is escaped in it, or Markdown that was cleaned.
+
+    It holds the buttons that a page shows to who may use them.
+    """
+    return render_to_string(ROW_TEMPLATE, {"row": row, "controls": True})
 
 
 def _named(row: Row) -> Row:

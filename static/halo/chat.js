@@ -133,6 +133,7 @@
       const renewed = fresh.getElementById("chat");
       list.replaceChildren(...[...fresh.getElementById("chat-rows").children].map((row) => document.importNode(row, true)));
       after = Number(renewed.dataset.after);
+      if (form) form.elements.archives.value = fresh.getElementById("chat-form").elements.archives.value;
       const earlier = document.getElementById("chat-earlier");
       if (earlier) earlier.remove();
       const now = fresh.getElementById("chat-earlier");
@@ -215,6 +216,11 @@
     window.halo.live.send({ type: "chat:" + how, session: session });
   }
 
+  function remove(stamp) {
+    const archives = Number(form.elements.archives.value);
+    window.halo.live.send({ type: "chat:delete", session: session, stamp: stamp, archives: archives });
+  }
+
   // Pictures are made small enough here: the whole message is one frame.
   async function take(files) {
     for (const file of files) {
@@ -267,6 +273,10 @@
   if (form) {
     form.addEventListener("submit", function (event) {
       event.preventDefault();
+      if (event.submitter && event.submitter.name === "delete") {
+        if (window.confirm("Delete this message with its answers? There is no way back.")) remove(event.submitter.value);
+        return;
+      }
       const action = event.submitter ? event.submitter.value : "send";
       if (action === "send") send();
       else end(action);

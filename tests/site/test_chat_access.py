@@ -24,15 +24,16 @@ FRAMES: dict[str, dict[str, Any]] = {
     "send": {"client_id": "c1", "text": "Hello"},
     "stop": {},
     "interrupt": {},
+    "delete": {"stamp": "2026-01-31T09:30:00.123Z", "archives": 0},
 }
 ALLOWED = {
     "plain": set(),
     "reviewer": {"subscribe"},
-    "chatter": {"subscribe"},
+    "chatter": {"subscribe", "stop", "interrupt", "delete"},  # these take the permission to chat alone
     "operator": set(FRAMES),
 }
 """To a session of full access; ``chatter`` has view and chat, and may not use full access."""
-GOOD = {"chat:subscribed", "chat:ack", "not_working", "not_in_server"}
+GOOD = {"chat:subscribed", "chat:ack", "not_working", "not_in_server", "not_found"}
 
 
 @pytest.fixture
@@ -90,12 +91,11 @@ async def test_everybody_may_what_their_permissions_say(
     async with chatting(**options) as socket:
         came = await answer(socket, session, kind)
 
-    # Stopping harms nobody: it takes the permission to chat alone.
-    may = kind in ALLOWED[who] or (who == "chatter" and kind in ("stop", "interrupt"))
+    may = kind in ALLOWED[who]
     assert (came in GOOD) == may, came
     if not may:
         assert came == "forbidden"
-    if not may or kind != "send":
+    if not may or kind in ("subscribe", "stop", "interrupt"):
         assert await in_thread(facts) == before
 
 
@@ -111,8 +111,8 @@ async def test_below_full_access_the_permission_to_chat_is_enough(session: Sessi
     [
         (["view"], {"subscribe"}),
         (["review"], set()),
-        (["view", "chat"], {"subscribe", "stop", "interrupt"}),
-        (["chat", "use_full_access"], {"send", "stop", "interrupt"}),
+        (["view", "chat"], {"subscribe", "stop", "interrupt", "delete"}),
+        (["chat", "use_full_access"], {"send", "stop", "interrupt", "delete"}),
     ],
 )
 async def test_a_token_is_narrowed_to_its_scopes(
@@ -216,6 +216,8 @@ async def test_a_session_that_is_not_there_is_not_found(session: Session, name: 
         {"type": "chat:send", "session": "x", "text": "t", "client_id": "c", "images": [{"data": "x"}]},
         {"type": "chat:stop", "session": ["x"]},
         {"type": "chat:interrupt", "session": "x", "more": 1},
+        {"type": "chat:delete", "session": "x", "stamp": "s"},
+        {"type": "chat:delete", "session": "x", "stamp": "", "archives": 0},
         {"type": "chat:ack", "session": "x"},
     ],
 )

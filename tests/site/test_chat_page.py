@@ -121,6 +121,22 @@ class TestTheForm:
         assert answer.status_code == 409
         assert "only inside the server" in answer.content.decode()
 
+    def test_a_deletion_is_asked_for_twice(self, session: Session) -> None:
+        stamp = "2026-01-31T09:30:00.123Z"
+        before = write(session, add(user_row(row_id="u", at="", stamp=stamp, text="Forget this")))
+        client = browser("operator")
+        assert f'name="delete" value="{stamp}"' in html(client, session)
+        assert "said-delete" not in html(browser("reviewer"), session)
+
+        asked = client.post(address(session), {"delete": stamp, "archives": "0"})
+        assert "There is no way back." in asked.content.decode()
+        assert ui_log(session).read_bytes() == before
+        sure = client.post(address(session), {"delete": stamp, "archives": "0", "sure": "yes"})
+        assert sure.status_code == 409  # this message never reached the model
+        assert "can&#x27;t be matched" in sure.content.decode()
+        refused = browser("reviewer").post(address(session), {"delete": stamp, "sure": "yes"})
+        assert refused.status_code == 403
+
     @pytest.mark.parametrize("who", ["reviewer", "plain", "anonymous"])
     @pytest.mark.parametrize("action", ["send", "stop", "interrupt"])
     def test_who_may_not_is_refused_and_nothing_changes(

@@ -17,7 +17,7 @@ from core.paths import HaloHome
 from sessions_app import queue
 from sessions_app.logs.records import add, assistant_row, encode, inflight, system_row
 from sessions_app.models import QueuedMessage, Session
-from sessions_app.places import ui_log
+from sessions_app.places import raw_log, ui_log
 from sessions_app.worker import Worker
 from tests.sessions.streams_in_tests import Streaming
 from tests.site.chat_world import ChatSocket, chatting, give, make_session, rows_in_log
@@ -290,6 +290,43 @@ class TestEndingATurn:
             for kind in ("stop", "interrupt"):
                 await socket.send_chat(kind, session)
                 assert (await socket.chat_until("error"))["code"] == "not_working"
+
+
+class TestDeleting:
+    async def test_an_exchange_is_greyed_in_every_view(
+        self, session: Session, cookie: str, model: Streaming, worker: Worker
+    ) -> None:
+        async with chatting(cookie) as socket, chatting(cookie) as other:
+            await socket.follow(session)
+            await other.follow(session)
+            ack = await said(socket, session, "Forget this")
+            model.say("Forgotten.")
+            model.end()
+            await socket.chat_until("chat:complete")
+            await socket.send_chat("delete", session, stamp=ack["stamp"], archives=0)
+            answer = await socket.chat_until("chat:system")
+            for view in (socket, other):
+                while [row.get("deleted") for row in view.rows if row["role"] != "system"] != [True, True]:
+                    await view.chat_frame()
+
+        assert "deleted" in answer["row"]["text"]
+        assert answer["seq"] is None
+        assert other.rows == await in_thread(lambda: rows_in_log(session))
+        assert "Forget this" not in raw_log(session).read_text()
+
+    async def test_not_while_it_runs(
+        self, session: Session, cookie: str, model: Streaming, worker: Worker
+    ) -> None:
+        async with chatting(cookie) as socket:
+            await socket.follow(session)
+            ack = await said(socket, session, "Keep this")
+            model.say("Word")
+            await socket.chat_until("chat:stream")
+            await socket.send_chat("delete", session, stamp=ack["stamp"], archives=0)
+            assert (await socket.chat_until("error"))["code"] == "running"
+            model.end()
+            await socket.chat_until("chat:complete")
+        assert [row.get("deleted") for row in socket.rows] == [None, None]
 
 
 class TestFollowing:
