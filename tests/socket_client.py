@@ -41,9 +41,16 @@ class SocketClient:
 
     async def subscribe(self, *topics: str, since: int | None = None) -> None:
         """Returns when what was missed has arrived."""
-        self._send({"type": "subscribe", "topics": list(topics), "since": since})
+        self.send({"type": "subscribe", "topics": list(topics), "since": since})
         while await self.receive() != "subscribed":
             pass
+
+    def send(self, frame: dict[str, Any]) -> None:
+        self._write(0x81, json.dumps(frame).encode())
+
+    async def frame(self) -> dict[str, Any]:
+        """The next frame, whatever it is."""
+        return await self._frame()
 
     async def receive(self) -> str:
         """The type of the next frame."""
@@ -60,13 +67,11 @@ class SocketClient:
     def close(self) -> None:
         self._writer.close()
 
-    def _send(self, frame: dict[str, Any]) -> None:
-        self._write(0x81, json.dumps(frame).encode())
-
     def _write(self, kind: int, data: bytes) -> None:
         mask = os.urandom(4)
         masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
-        self._writer.write(struct.pack("!BB", kind, 0x80 | len(data)) + mask + masked)
+        size = struct.pack("!B", 0x80 | len(data)) if len(data) < 126 else struct.pack("!BH", 0xFE, len(data))
+        self._writer.write(struct.pack("!B", kind) + size + mask + masked)
 
     async def _frame(self) -> dict[str, Any]:
         """The next text frame; a server masks nothing and what we read is never fragmented."""
@@ -74,6 +79,8 @@ class SocketClient:
             kind, length = struct.unpack("!BB", await self._reader.readexactly(2))
             if length == 126:
                 (length,) = struct.unpack("!H", await self._reader.readexactly(2))
+            elif length == 127:
+                (length,) = struct.unpack("!Q", await self._reader.readexactly(8))
             data = await self._reader.readexactly(length)
             if kind == 0x81:
                 value: dict[str, Any] = json.loads(data)

@@ -38,23 +38,70 @@ def make_session(root: Path, *, access_level: str = "full", model: str = "") -> 
     )
 
 
+class ChatView:
+    """What a page shows of a session, made of frames as ``chat_rows.js`` does it.
+
+    ``rows``: finished ones, in the order of the page. ``after``: where it would go on after a lost connection.
+    ``streamed``: by row and block.
+    """
+
+    def __init__(self) -> None:
+        self.after = 0
+        self.rows: list[dict[str, Any]] = []
+        self.streamed: dict[tuple[str, int], str] = {}
+        self.catching_up = False
+
+    def take(self, frame: dict[str, Any]) -> None:
+        kind = frame["type"]
+        if kind in ROW_FRAMES:
+            self._place(frame)
+        elif kind == "chat:discard":
+            self.rows = [row for row in self.rows if row["id"] != frame["row"]]
+        elif kind in ("chat:stream", "chat:thinking"):
+            key = (frame["row"], frame["block"])
+            known = self.streamed.get(key, "")
+            assert frame["at"] <= len(known), "a piece is missing"
+            self.streamed[key] = known[: frame["at"]] + frame["text"]
+        elif kind == "chat:subscribed":
+            self.catching_up = False
+            self.after = frame["last"]
+        if not self.catching_up and frame.get("seq") is not None:
+            self.after = frame["seq"]
+
+    def _place(self, frame: dict[str, Any]) -> None:
+        row, ids = frame["row"], [row["id"] for row in self.rows]
+        if frame["before"] in ids:
+            self.rows = [known for known in self.rows if known["id"] != row["id"]]
+            place = [known["id"] for known in self.rows].index(frame["before"])
+            self.rows.insert(place, row)
+        elif row["id"] in ids:
+            self.rows[ids.index(row["id"])] = row
+        else:
+            self.rows.append(row)
+
+
 class ChatSocket(Socket):
-    """``rows`` holds what a view of the session shows: finished rows by id, in the order of the page."""
+    """``frames``: all that came, in order."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.after = 0
-        self.rows: list[dict[str, Any]] = []
+        self.view = ChatView()
         self.frames: list[dict[str, Any]] = []
-        self.streamed: dict[tuple[str, int], str] = {}
-        self._catching_up = False
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return self.view.rows
+
+    @property
+    def streamed(self) -> dict[tuple[str, int], str]:
+        return self.view.streamed
 
     async def send_chat(self, kind: str, session: Session, **fields: Any) -> None:
         await self.send_json_to({"type": f"chat:{kind}", "session": session.pk, **fields})
 
     async def follow(self, session: Session, *, after: int = 0, html: bool = False) -> dict[str, Any]:
         """Returns the frame ``chat:subscribed``."""
-        self._catching_up = True
+        self.view.catching_up = True
         await self.send_chat("subscribe", session, after=after, html=html)
         return await self.chat_until("chat:subscribed")
 
@@ -68,37 +115,8 @@ class ChatSocket(Socket):
     async def chat_frame(self) -> dict[str, Any]:
         frame: dict[str, Any] = await self.receive_json_from(timeout=PATIENCE_SEC)
         self.frames.append(frame)
-        self._take(frame)
+        self.view.take(frame)
         return frame
-
-    def _take(self, frame: dict[str, Any]) -> None:
-        kind = frame["type"]
-        if kind in ROW_FRAMES:
-            self._place(frame)
-        elif kind == "chat:discard":
-            self.rows = [row for row in self.rows if row["id"] != frame["row"]]
-        elif kind in ("chat:stream", "chat:thinking"):
-            key = (frame["row"], frame["block"])
-            known = self.streamed.get(key, "")
-            assert frame["at"] <= len(known), "a piece is missing"
-            self.streamed[key] = known[: frame["at"]] + frame["text"]
-        elif kind == "chat:subscribed":
-            self._catching_up = False
-            self.after = frame["last"]
-        if not self._catching_up and frame.get("seq") is not None:
-            self.after = frame["seq"]
-
-    def _place(self, frame: dict[str, Any]) -> None:
-        """As chat_rows.js does it."""
-        row, ids = frame["row"], [row["id"] for row in self.rows]
-        if frame["before"] in ids:
-            self.rows = [known for known in self.rows if known["id"] != row["id"]]
-            place = [known["id"] for known in self.rows].index(frame["before"])
-            self.rows.insert(place, row)
-        elif row["id"] in ids:
-            self.rows[ids.index(row["id"])] = row
-        else:
-            self.rows.append(row)
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import raw_log, ui_log
 from sessions_app.worker import Worker
 from tests.sessions.streams_in_tests import Streaming
-from tests.site.chat_world import ChatSocket, chatting, give, make_session, rows_in_log
+from tests.site.chat_world import ChatSocket, ChatView, chatting, give, make_session, rows_in_log
 from tests.site.live_world import PATIENCE_SEC, cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -355,23 +355,21 @@ class TestFollowing:
         """15 views come and go while four turns stream; each shows what the log holds, in its order."""
         done = asyncio.Event()
 
-        async def view(pause: float) -> list[dict[str, object]]:
-            after = 0
-            rows: list[dict[str, object]] = []
+        async def follow(pause: float) -> list[dict[str, object]]:
+            view = ChatView()
             while True:
                 finished = done.is_set()
                 async with chatting(cookie) as socket:
-                    socket.rows = rows
-                    await socket.follow(session, after=after)
+                    socket.view = view
+                    await socket.follow(session, after=view.after)
                     if not finished:
                         await asyncio.sleep(pause)
                         while not await socket.receive_nothing(timeout=0.001):
                             await socket.chat_frame()
-                    after, rows = socket.after, socket.rows
                 if finished:
-                    return rows
+                    return view.rows
 
-        views = [asyncio.create_task(view(0.01 + 0.01 * number)) for number in range(15)]
+        views = [asyncio.create_task(follow(0.01 + 0.01 * number)) for number in range(15)]
         async with chatting(cookie) as socket:
             await socket.follow(session)
             for number in range(4):
@@ -400,7 +398,7 @@ class TestFollowing:
             _append(session, 50)
             reload = await socket.chat_until("reload")
             assert (reload["reason"], reload["session"]) == ("too_slow", session.pk)
-            await socket.follow(session, after=socket.after)
+            await socket.follow(session, after=socket.view.after)
 
         assert socket.rows == await in_thread(lambda: rows_in_log(session))
         assert len(socket.rows) == 51
@@ -418,7 +416,7 @@ class TestFollowing:
                 "reason": "rewritten",
                 "session": session.pk,
             }
-            socket.rows = []
+            socket.view.rows = []
             await socket.follow(session)
             _append(session, 1, start=3)
             await socket.chat_until("chat:system", seq=3)
@@ -505,7 +503,7 @@ class TestFollowing:
                 _write(session, encode([{**record, "seq": seq, "e": 0}]))
                 await socket.chat_until(("chat:stream", "chat:system", "chat:assistant")[seq - 2])
             async with chatting(cookie) as other:
-                other.rows = socket.rows[:1]
+                other.view.rows = socket.rows[:1]
                 await other.follow(session, after=1)
         assert texts(socket.rows) == texts(other.rows) == ["row 1", "Hello", "a note"]
 
