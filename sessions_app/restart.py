@@ -48,8 +48,8 @@ def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
         cut_off = {row.session_id for row in rows} & in_the_middle
         below = _with_those_who_waited(cut_off - {root.pk})
         quieten(below, now=now)
-        own = root.pk in cut_off
-        root.refresh_from_db(fields=["archived_at"])
+        root.refresh_from_db(fields=["archived_at", "stopped_at"])
+        own = root.pk in cut_off and root.stopped_at is None  # what a person stopped doesn't go on
         if (own or below) and root.archived_at is None and not is_internal:
             epoch = max(row.epoch for row in rows)
             queue.accept(

@@ -28,6 +28,12 @@ class Tree:
     keeper: asyncio.Task[None] | None = None
 
 
+@dataclass(slots=True)
+class _Lock:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a look at the database found for a tree: messages that wait for a turn, and what is asked of us."""
@@ -45,7 +51,7 @@ class TreeLeases:
     look: Callable[[Seen], None]
     lost: Callable[[str], None]
     _trees: dict[str, Tree] = field(default_factory=dict)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _locks: dict[str, _Lock] = field(default_factory=dict)
 
     @asynccontextmanager
     async def hold(self, root_id: str) -> AsyncIterator[lease.Lease]:
@@ -59,8 +65,21 @@ class TreeLeases:
         finally:
             await self._leave(root_id, tree)
 
+    @asynccontextmanager
+    async def _locked(self, root_id: str) -> AsyncIterator[None]:
+        """One of this process's sessions of a tree at a time; in rest no lock is kept."""
+        lock = self._locks.setdefault(root_id, _Lock())
+        lock.users += 1
+        try:
+            async with lock.lock:
+                yield
+        finally:
+            lock.users -= 1
+            if not lock.users:
+                self._locks.pop(root_id, None)
+
     async def _enter(self, root_id: str) -> Tree:
-        async with self._locks.setdefault(root_id, asyncio.Lock()):
+        async with self._locked(root_id):
             tree = self._trees.get(root_id)
             if tree is None:
                 tree = Tree(await self.in_pool(_take, root_id, self.home))
@@ -70,7 +89,7 @@ class TreeLeases:
             return tree
 
     async def _leave(self, root_id: str, tree: Tree) -> None:
-        async with self._locks[root_id]:
+        async with self._locked(root_id):
             tree.users -= 1
             if tree.users:
                 return

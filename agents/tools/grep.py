@@ -9,7 +9,8 @@ from pathlib import Path
 
 from agents import files, shell
 from agents.tools.context import ToolContext, ToolError
-from agents.tools.glob import compiled
+from agents.tools.glob_pattern import GlobPattern
+from agents.tools.line_search import LineSearch, TakesTooLong
 from agents.tools.tree import SKIPPED, Entry, entries, shown_name
 
 MATCHES_AT_MOST = 500
@@ -79,25 +80,32 @@ def _by_ripgrep(
 def _by_hand(
     context: ToolContext, place: files.Place, pattern: str, include: str, ignore_case: bool
 ) -> Iterator[str]:
+    names = GlobPattern(include) if include else None
+    left, name = MATCHES_AT_MOST + 1, "its beginning"
+    search = LineSearch(
+        pattern, ignore_case=ignore_case, line_chars=LINE_CHARS, is_aborted=context.is_aborted
+    )
     try:
-        wanted = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-    except re.error as error:
-        raise ToolError(f"{pattern!r} is not a valid regular expression: {error}.") from None
-    names = compiled(include) if include else None
-    count = 0
-    for name, descriptor in _text_files(context, place):
-        with os.fdopen(descriptor, "rb") as stream:
-            if names and not names.fullmatch(name):
-                continue
-            content = stream.read(FILE_BYTES)
-        if b"\0" in content[:8192]:
-            continue
-        for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
-            if wanted.search(line):
-                yield f"{shown_name(name)}:{number}:{line[:LINE_CHARS]}"
-                count += 1
-                if count > MATCHES_AT_MOST:
+        with search:
+            if search.complaint:
+                raise ToolError(f"{pattern!r} is not a valid regular expression: {search.complaint}.")
+            for name, descriptor in _text_files(context, place):
+                with os.fdopen(descriptor, "rb") as stream:
+                    if names and not names.matches(name):
+                        continue
+                    content = stream.read(FILE_BYTES)
+                if b"\0" in content[:8192]:
+                    continue
+                found = search.lines(content, at_most=left)
+                yield from (f"{shown_name(name)}:{number}:{line}" for number, line in found)
+                left -= len(found)
+                if left <= 0:
                     return
+    except TakesTooLong:
+        raise ToolError(
+            f"The search was ended in {shown_name(name)}: the pattern takes too long there. Write it without "
+            "repetitions inside of repetitions, or search a narrower path."
+        ) from None
 
 
 def _text_files(context: ToolContext, place: files.Place) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from agents.history import persons_parts
+from agents.history import (
+    PARTIAL_ABORTED,
+    PARTIAL_FAILED,
+    PARTIAL_SHUTDOWN,
+    message_text,
+    persons_parts,
+)
 from sessions_app.logs import records as make
 from sessions_app.logs.raw_view import RawView
 from sessions_app.logs.records import Message, Record, Row
@@ -27,7 +33,7 @@ def agree(ui: UiView, raw: RawView, *, close: bool = True) -> list[Record]:
     results = tool_results(raw.messages)
     shown = {row["id"]: place for place, row in enumerate(ui.rows)}
     return [
-        *(_close_open(ui, results) if close else ()),
+        *(_close_open(ui, raw, results) if close else ()),
         *_restore(raw, shown, frozenset(ui.moved), results),
         *_mark_lost(ui, raw, shown),
     ]
@@ -97,11 +103,39 @@ def _block(part: dict[str, Any], results: Mapping[str, dict[str, Any]]) -> dict[
     return None
 
 
-def _close_open(ui: UiView, results: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
+def _close_open(ui: UiView, raw: RawView, results: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
+    """A reply that the raw log holds whole was finished: only its last record is missing here."""
     rows = {row["id"]: row for row in ui.rows}
+    replies = {
+        row_ids[0]: message
+        for message, row_ids in zip(raw.messages, raw.rows, strict=False)
+        if row_ids and message.get("kind") == "response"
+    }
     for row_id in ui.open_rows:
         row = rows[row_id]
-        yield make.add({**row, "status": "interrupted", "blocks": closed_blocks(row["blocks"], results)})
+        reply = replies.get(row_id)
+        status = "interrupted" if reply is None or not _is_finished(reply, results) else "done"
+        blocks = row["blocks"] if reply is None else _whole_blocks(reply, row["blocks"], results)
+        yield make.add({**row, "status": status, "blocks": closed_blocks(blocks, results)})
+
+
+def _is_finished(reply: Message, results: Mapping[str, dict[str, Any]]) -> bool:
+    """Neither cut off nor with a call that has no result."""
+    return not message_text(reply).endswith((PARTIAL_ABORTED, PARTIAL_FAILED, PARTIAL_SHUTDOWN)) and all(
+        part.get("tool_call_id") in results for part in reply["parts"] if part.get("part_kind") == "tool-call"
+    )
+
+
+def _whole_blocks(
+    reply: Message, streamed: Sequence[dict[str, Any]], results: Mapping[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The message's own blocks; of a tool's result what a person was shown, which may be more."""
+    shown = {block["call_id"]: block["result"] for block in streamed if "result" in block}
+    blocks = [block for part in reply["parts"] if (block := _block(part, results))]
+    return [
+        {**block, "result": shown[block["call_id"]]} if block.get("call_id") in shown else block
+        for block in blocks
+    ]
 
 
 def closed_blocks(

@@ -353,6 +353,9 @@ def test_searches_skip_and_cap(place: Place, monkeypatch: pytest.MonkeyPatch, by
     assert "data.bin" not in grep(here, "needle", "src", include="*.bin")
     with pytest.raises(ToolError):
         grep(here, "(unclosed")
+    (place.root / "empty").mkdir()
+    with pytest.raises(ToolError):
+        grep(here, "(unclosed", "empty")
     assert glob(here, "*.py") == "src/code.py"
     assert glob(here, "src/*.{py,bin}").count("\n") == 1
     assert "node_modules" not in file_list(here, ".", recursive=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents import events
+from agents.history import PARTIAL_SHUTDOWN
 from sessions_app.logs import LeaseLostError, SessionLog, TurnRecorder, read_raw, read_session, read_ui
 from sessions_app.logs import records as make
 
@@ -247,6 +248,30 @@ def test_a_killed_turn_shows_finished_results_and_interrupted_calls_in_order(tmp
     ]
     assert view.rows[-1]["status"] == "interrupted"
     assert len(raw.messages) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("the whole answer", "done"), ("the whole" + PARTIAL_SHUTDOWN, "interrupted")],
+)
+def test_a_reply_that_was_saved_whole_is_shown_whole_after_a_kill(
+    tmp_path: Path, text: str, status: str
+) -> None:
+    """Its row was in flight, some deltas behind; the model's view had the message already."""
+    log = conversation(tmp_path)
+    history = read_raw(tmp_path / "leaf.raw.jsonl")
+    clock = iter(range(1000))
+    recorder = TurnRecorder(log, history, [()] * 6, monotonic=lambda: float(next(clock)))
+    recorder.record(events.StreamDelta(1, "the wh"))
+    row_id = read_ui(log.ui_file.path).rows[-1]["id"]
+    log.append(raw=[make.message(reply(text), [row_id])])
+
+    view, raw = opened(tmp_path, epoch=2).load()
+
+    assert (view.rows[-1]["id"], view.rows[-1]["status"]) == (row_id, status)
+    assert view.rows[-1]["blocks"] == [{"type": "text", "text": text}]
+    assert raw.messages[-1] == reply(text)
+    assert view.open_rows == []
 
 
 ODD_RECORDS: list[tuple[str, dict[str, object]]] = [

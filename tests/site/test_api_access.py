@@ -52,9 +52,7 @@ def _state() -> list[object]:
 
 def test_every_operation_names_a_scope_and_a_permission() -> None:
     assert len(OPERATIONS) > 20
-    assert {operation.scope for operation in OPERATIONS} | {"chat"} == set(
-        SCOPES
-    )  # the socket asks for that one
+    assert {operation.scope for operation in OPERATIONS} == set(SCOPES)
     assert all(operation.permission.startswith("workspaces.") for operation in OPERATIONS)
 
 
