@@ -23,7 +23,7 @@ from core.settings_file import Settings
 from sessions_app import lease, queue, stamps
 from sessions_app.create import announce
 from sessions_app.errors import SessionRefused, SessionUnreadable
-from sessions_app.logs import FsyncPolicy, LeaseLostError, SessionLog
+from sessions_app.logs import FsyncPolicy, LeaseLostError, RawView, SessionLog, UiView
 from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
@@ -76,8 +76,7 @@ def _opened(session_id: str, home: HaloHome, held: lease.Lease | None) -> OpenSe
         raise SessionRefused(f"There is no session {session_id}.", "not_found")
     _make_log_folder(row)
     settings = Settings.load(home, row.workspace.paths)
-    log = _opened_log(row, held, settings.get("general.session.fsync"))
-    ui, raw = log.load()
+    log, ui, raw = _opened_log(row, held, settings.get("general.session.fsync"))
     # A compaction takes stamps out of the history; the rows keep them, archived ones in the log's head.
     known = stamps.in_history(raw.messages) | set(ui.stamps)
     known |= {line["stamp"] for line in ui.rows if line.get("stamp")}
@@ -224,8 +223,8 @@ def _make_log_folder(row: Session) -> None:
         ) from gone
 
 
-def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> SessionLog:
-    """The log under this lease.
+def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> tuple[SessionLog, UiView, RawView]:
+    """The log under this lease, loaded.
 
     A log with a higher epoch than the row (an older database was put back) lifts the lease above it: we hold
     the row.
@@ -236,12 +235,12 @@ def _opened_log(row: Session, held: lease.Lease, fsync: FsyncPolicy) -> SessionL
 
     log = made()
     try:
-        log.load()
+        return log, *log.load()
     except LeaseLostError as error:
         held.check()
         lease.lift(held, above=error.epoch)
-        log = made()
-    return log
+    log = made()
+    return log, *log.load()
 
 
 def ends_answered(history: Sequence[Message]) -> bool:

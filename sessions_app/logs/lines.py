@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from core import collector
 from sessions_app.logs.records import Record
 from sessions_app.logs.shapes import fault_of
 
@@ -54,7 +55,8 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
     """The usual file, in one go: all of it UTF-8, every line a record. False, and nothing kept, otherwise."""
     try:
         lines = data[: result.good_end - 1].decode().split("\n")
-        found = [_decoder.raw_decode(line) for line in lines]
+        with collector.at_rest():
+            found = [_decoder.raw_decode(line) for line in lines]
     except (ValueError, RecursionError):
         return False
     if any(end != len(line) or fault_of(value) for (value, end), line in zip(found, lines, strict=True)):

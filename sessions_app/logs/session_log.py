@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from core import clock
+from core import clock, collector
 from sessions_app.logs import records as make
 from sessions_app.logs.agreement import agree
 from sessions_app.logs.deletion import Place, marks, unfinished, without_turn
@@ -77,6 +77,10 @@ class SessionLog:
         return self._load(close=True)
 
     def _load(self, *, close: bool) -> tuple[UiView, RawView]:
+        with collector.at_rest():
+            return self._load_whole(close=close)
+
+    def _load_whole(self, *, close: bool) -> tuple[UiView, RawView]:
         self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             ui_scan, raw_scan = self.ui_file.read(), self.raw_file.read()
