@@ -220,9 +220,10 @@ def play(examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("db", "ticking")
 def test_any_order_in_a_tree() -> None:
-    play(examples=15, steps=20)
+    play(examples=8, steps=20)
 
 
 @pytest.mark.soak
