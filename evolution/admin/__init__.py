@@ -2,5 +2,6 @@
 
 from evolution.admin.apply_pages import EvolutionApplyAdmin
 from evolution.admin.run_pages import EvolutionRunAdmin
+from evolution.admin.scenario_pages import RegressionScenarioAdmin
 
-__all__ = ["EvolutionApplyAdmin", "EvolutionRunAdmin"]
+__all__ = ["EvolutionApplyAdmin", "EvolutionRunAdmin", "RegressionScenarioAdmin"]

@@ -15,6 +15,7 @@ from evolution.diff_rows import side_by_side
 from evolution.manifest import BEFORE, ManifestUnreadable
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.outcome import said
+from evolution.phases.ratchet import read_kept_results
 from evolution.request_rollback import RollbackPreview
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT
@@ -36,6 +37,7 @@ def apply_page(apply: EvolutionApply) -> dict[str, Any]:
     return {
         "apply": apply,
         "sources": [Regressed(run, _score(files.regress(run.pk))) for run in runs],
+        "kept": read_kept_results(files),
         "merge_log": head_of(files.apply_log, "Merge log"),
         "abort": head_of(files.abort, "Why it was not merged"),
         "diffs": _published(apply, files),

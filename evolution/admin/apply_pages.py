@@ -19,6 +19,7 @@ from django.urls import URLPattern, path, reverse
 from core.db.admin import ReadOnlyAdmin, note_since, since
 from core.db.clock import database_now
 from evolution.admin.answers import STATUS_OF, person
+from evolution.admin.apply_list import apply_list
 from evolution.admin.apply_page import apply_page, rollback_diffs
 from evolution.admin.buttons import apply_buttons
 from evolution.admin.log import note
@@ -27,18 +28,14 @@ from evolution.errors import Refused
 from evolution.models import EvolutionApply
 from evolution.request_rollback import RollbackPreview, await_outcome, preview, request_rollback
 from evolution.try_again import try_again
+from workspaces.models import Workspace
 
+_MANY_WORKSPACES = 200
 _SALT = "evolution.rollback"
 
 
 @admin.register(EvolutionApply)
 class EvolutionApplyAdmin(ReadOnlyAdmin):
-    list_display = ("__str__", "status", "phase", "approved_by", "workspace", "failure_reason", "created_at")
-    list_filter = ("status", "workspace")
-    list_select_related = ("workspace", "approved_by")
-    search_fields = ("id", "failure_reason")
-    ordering = ("-id",)
-
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
@@ -46,6 +43,20 @@ class EvolutionApplyAdmin(ReadOnlyAdmin):
             path("<str:row_id>/rollback/", view(self.rollback), name="evolution_evolutionapply_rollback"),
             *super().get_urls(),
         ]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        self._may_look(request)
+        found = apply_list(request.GET)
+        context = {
+            "page": found.page,
+            "given": found.given,
+            "statuses": EvolutionApply.Status.choices,
+            "workspaces": Workspace.objects.order_by("path")[:_MANY_WORKSPACES],
+            "title": "Applies",
+        }
+        return self._show(request, "evolution/apply_list.html", context)
 
     def change_view(
         self,

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 
-from core.db.text import storable
 from core.paths import halo_home
+from evolution.admin.paging import filters_of, in_workspace, page_of
 from evolution.artifacts.files import AttemptFiles
 from evolution.live_diff import changed_files
 from evolution.models import EvolutionRun
 from evolution.states import RunStatus
 
-PER_PAGE = 25
 _FILTERS = ("status", "auto", "observation", "archived", "workspace", "agent", "q")
 
 
@@ -49,22 +47,13 @@ class RunListPage:
 
 def run_list(query: Mapping[str, str]) -> RunListPage:
     """``query``: the filters, and ``before`` or ``after`` an id. Anything that can't be meant finds nothing."""
-    given = {name: text for name in _FILTERS if (text := storable(query.get(name, "")).strip())}
-    rows = _filtered(given).select_related("workspace", "current_apply")
-    before, after = storable(query.get("before", "")), storable(query.get("after", ""))
-    if after:
-        found = list(rows.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
-        more_newer, more_older = len(found) > PER_PAGE, True
-        runs = found[:PER_PAGE][::-1]
-    else:
-        found = list((rows.filter(pk__lt=before) if before else rows).order_by("-pk")[: PER_PAGE + 1])
-        more_newer, more_older = bool(before), len(found) > PER_PAGE
-        runs = found[:PER_PAGE]
+    given = filters_of(query, _FILTERS)
+    page = page_of(_filtered(given).select_related("workspace", "current_apply"), query, given)
     return RunListPage(
-        lines=[Line(run, seen=seen_value(run), stale=_is_stale(run)) for run in runs],
+        lines=[Line(run, seen=seen_value(run), stale=_is_stale(run)) for run in page.rows],
         given=given,
-        newer=urlencode({**given, "after": runs[0].pk}) if more_newer and runs else "",
-        older=urlencode({**given, "before": runs[-1].pk}) if more_older and runs else "",
+        newer=page.newer,
+        older=page.older,
     )
 
 
@@ -84,15 +73,10 @@ def _filtered(given: Mapping[str, str]) -> QuerySet[EvolutionRun, Any]:
     if given.get("archived") != "all":
         rows = rows.filter(archived_at__isnull=given.get("archived") != "only")
     if "workspace" in given:
-        number = given["workspace"]
-        rows = rows.filter(workspace_id=int(number)) if _is_number(number) else rows.none()
+        rows = in_workspace(rows, given["workspace"])
     if "agent" in given:
         rows = rows.filter(agent_id=given["agent"])
     return rows.filter(_search(given["q"])) if "q" in given else rows
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 18  # what a column of numbers can hold
 
 
 def _search(text: str) -> Q:

@@ -7,7 +7,7 @@ from django.db.models import Prefetch, QuerySet
 from core.db.rest import pages
 from core.ids import is_row_id
 from evolution.errors import Refused
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 
 
 def runs() -> QuerySet[EvolutionRun]:
@@ -37,6 +37,19 @@ def find_apply(text: str) -> EvolutionApply:
     if apply is None:
         raise Refused("not_found", "There is no such apply; it may have been deleted.")
     return apply
+
+
+def scenarios() -> QuerySet[RegressionScenario]:
+    """With what a row of the list shows."""
+    return RegressionScenario.objects.select_related("workspace", "retired_by")
+
+
+def find_scenario(text: str) -> RegressionScenario:
+    """Raises Refused ``not_found``."""
+    row = scenarios().filter(pk=_id(text, "scenario-")).first()
+    if row is None:
+        raise Refused("not_found", "There is no such scenario; it may have gone with the run that left it.")
+    return row
 
 
 def apply_id(text: str) -> str:

@@ -104,6 +104,34 @@ class PreviewOut(Schema):
     newer: str
 
 
+class ScenarioOut(Schema):
+    id: str
+    workspace: str
+    run: str
+    apply: str
+    agent: str
+    target: str
+    testMessage: str
+    createdAt: str
+    retiredAt: str | None
+    retiredBy: str | None
+    retiredReason: str
+
+
+class ScenarioListPage(Schema):
+    items: list[ScenarioOut]
+    next: str | None
+
+
+class ScenarioPageOut(ScenarioOut):
+    """``answer`` is the one that landed; applies that touch ``target`` or ``agent`` are held to it."""
+
+    originalMessage: str
+    change: str
+    baseline: str
+    answer: str
+
+
 class DeletedOut(Schema):
     deleted: list[str]
 
@@ -150,3 +178,7 @@ class RollbackIn(Body):
     attempt: StrictInt = Field(ge=0, le=MAX_ATTEMPT)
     force: StrictBool = False
     seen: list[dict[str, Any]] = Field(default_factory=list, max_length=1_000)
+
+
+class RetireIn(Body):
+    reason: str = Field("", max_length=MAX_TEXT)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from core import atomic, clock
+from core.ids import is_row_id
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.results import Kept, KeptResult, Merge
 from evolution.briefs.parts import Scenario
@@ -153,6 +154,6 @@ def read_kept_results(files: AttemptFiles) -> list[KeptResult]:
     """For pages; empty when there are none that can be read."""
     try:
         found: list[dict[str, Any]] = json.loads(files.kept_scenarios.read_bytes())
-        return [KeptResult(**item) for item in found]
-    except (OSError, ValueError, TypeError):
+        return [KeptResult(**item) for item in found if is_row_id(item["scenario_id"])]
+    except (OSError, ValueError, TypeError, KeyError):
         return []

@@ -50,6 +50,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Dashboard", "dashboard", "index"),
                     _item("Runs", "rate_review", "evolution_evolutionrun_changelist"),
                     _item("Applies", "published_with_changes", "evolution_evolutionapply_changelist"),
+                    _item("Kept scenarios", "verified", "evolution_regressionscenario_changelist"),
                 ],
             },
             {

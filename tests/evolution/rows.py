@@ -18,7 +18,7 @@ from core.processes import host_name
 from evolution import transitions
 from evolution.claim import Claim, RunSeen
 from evolution.errors import Refused
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from workspaces.models import Workspace
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -146,7 +146,8 @@ def facts() -> list[tuple[Any, ...]]:
     applies = EvolutionApply.objects.order_by("pk").values_list(
         "pk", "status", "attempts", "needs_person", "rolled_back_by_id"
     )
-    return [*runs, *applies, (Event.objects.count(),)]
+    scenarios = RegressionScenario.objects.order_by("pk").values_list("pk", "retired_at")
+    return [*runs, *applies, *scenarios, (Event.objects.count(),)]
 
 
 @contextmanager

@@ -23,9 +23,9 @@ from evolution.folder_lock import FolderBusy, holding
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from evolution.retry import retry
 from evolution.selectors import earlier_drafts
+from tests.evolution.landings import land, roll_back
 from tests.evolution.phase_world import patch_text, write
 from tests.evolution.rows import START, Rows, fresh, make_user, refused
-from tests.evolution.test_scenarios import land, roll_back
 
 pytestmark = pytest.mark.django_db
 

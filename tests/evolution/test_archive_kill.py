@@ -20,10 +20,10 @@ from evolution import unarchive, zips
 from evolution.archive import archive
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.retry import retry
+from tests.evolution.landings import land
 from tests.evolution.process_world import Steps
 from tests.evolution.rows import Rows, fresh, make_user
 from tests.evolution.test_archive import days, evo, filled, zip_of
-from tests.evolution.test_scenarios import land
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 

@@ -14,7 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evolution.admin import apply_pages
-from evolution.admin.run_list import PER_PAGE, seen_value
+from evolution.admin.paging import PER_PAGE
+from evolution.admin.run_list import seen_value
 from evolution.models import EvolutionApply, EvolutionRun
 from tests.evolution.rows import Rows, facts, fresh, minutes
 from tests.evolution.run_folders import AFTER, TARGET, fill

@@ -13,51 +13,16 @@ from django.core.management import CommandError, call_command
 from core.db.models import Event
 from evolution import transitions
 from evolution.artifacts.files import AttemptFiles
-from evolution.artifacts.results import Landed
 from evolution.delete import delete, plan_delete
 from evolution.errors import ClaimLost, Refused
-from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
+from evolution.models import EvolutionRun, RegressionScenario
 from evolution.retire import restore, retire
 from evolution.selectors import landed_texts, scenarios_touched
+from tests.evolution.landings import land, landed, roll_back, scenario_of
 from tests.evolution.phase_world import patch_text, write
 from tests.evolution.rows import Rows, fresh, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-def landed(run_id: str, **changed: str) -> Landed:
-    return Landed(
-        **{
-            "run_id": run_id,
-            "target": "INSTRUCTIONS.md",
-            "agent_id": "writer",
-            "original_message": "How long?",
-            "test_message": "How far?",
-            "change": "Numbers first.",
-            "baseline": "It depends.",
-            "answer": "Two hours.",
-            **changed,
-        }
-    )
-
-
-def land(rows: Rows, runs: list[EvolutionRun] | None = None, **changed: str) -> EvolutionApply:
-    """An applied apply that left a scenario for each of its runs."""
-    runs = runs or [rows.in_review()]
-    apply, claim = rows.syncing(rows.approved(runs))
-    transitions.finish_apply(claim, landed=[landed(run.pk, **changed) for run in runs], now=rows.now)
-    return fresh(apply)
-
-
-def scenario_of(apply: EvolutionApply) -> RegressionScenario:
-    return RegressionScenario.objects.get(apply_id=apply.pk)
-
-
-def roll_back(rows: Rows, apply: EvolutionApply) -> None:
-    claim = transitions.begin_rollback(
-        apply_id=apply.pk, attempts=apply.attempts, user=rows.user, force=False, seen=[], now=rows.now
-    )
-    transitions.finish_rollback(claim, outcome={"restored": []}, now=rows.now)
 
 
 def test_a_landing_keeps_a_scenario_for_each_of_its_runs_with_an_event(rows: Rows) -> None:

@@ -15,10 +15,11 @@ from django.test import Client
 from core import clock
 from core.db.api_tokens import SCOPES, issue
 from core.processes import host_name
-from evolution.models import EvolutionApply, EvolutionRun
+from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from halo_site.api import document
 from sessions_app.create import create_session
 from sessions_app.models import Session
+from tests.evolution.landings import land, scenario_of
 from tests.evolution.rows import Rows, make_user
 from tests.sessions.conversations import stamp_of, with_an_archive
 from workspaces.models import Workspace
@@ -70,16 +71,19 @@ class World:
     pending: EvolutionRun
     waiting_apply: EvolutionApply
     applied: EvolutionApply
+    scenario: RegressionScenario
 
     @classmethod
     def make(cls, rows: Rows) -> World:
-        applied = rows.applied()
+        applied = land(rows)
         write_agent(rows.workspace)
         session = create_session(
             workspace=rows.workspace, agent_id="helper", agent_name="Helper", access_level="full", now=NOW
         )
         with_an_archive(session)
-        return cls(rows, session, rows.in_review(), rows.pending(), rows.approved(), applied)
+        return cls(
+            rows, session, rows.in_review(), rows.pending(), rows.approved(), applied, scenario_of(applied)
+        )
 
     def request_of(self, operation: Operation) -> tuple[str, Any]:
         """Path and body of a request that fits the document; KeyError for an operation that isn't known."""
@@ -125,6 +129,16 @@ class World:
             "POST /evolution/applies/{apply_id}/rollback": (
                 f"/evolution/applies/{apply}/rollback",
                 {"attempt": self.applied.attempts},
+            ),
+            "GET /evolution/scenarios": ("/evolution/scenarios", None),
+            "GET /evolution/scenarios/{scenario_id}": (f"/evolution/scenarios/{self.scenario}", None),
+            "POST /evolution/scenarios/{scenario_id}/retire": (
+                f"/evolution/scenarios/{self.scenario}/retire",
+                {"reason": "prices moved"},
+            ),
+            "POST /evolution/scenarios/{scenario_id}/restore": (
+                f"/evolution/scenarios/{self.scenario}/restore",
+                None,
             ),
             "GET /settings": ("/settings", None),
             "PUT /settings": ("/settings", {"values": {"general.evolution.control_run": False}}),

@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from core import clock
 from core.db.models import Event, record_event
 from sessions_app.models import Session
+from tests.evolution.landings import land
 from tests.evolution.rows import Rows
 from tests.site.people import KINDS, browser
 
@@ -34,6 +35,8 @@ MAY_GET: dict[str, set[str]] = {
     "admin:evolution_evolutionrun_change": LOOK,
     "admin:evolution_evolutionapply_changelist": LOOK,
     "admin:evolution_evolutionapply_change": LOOK,
+    "admin:evolution_regressionscenario_changelist": LOOK,
+    "admin:evolution_regressionscenario_change": LOOK,
     "admin:sessions_app_session_changelist": LOOK,
     "admin:sessions_app_session_change": LOOK,
     "admin:workspaces_workspace_changelist": LOOK,
@@ -48,8 +51,13 @@ MAY_GET: dict[str, set[str]] = {
     "admin:workspaces_workspace_add": set(),
     "admin:workspaces_workspace_delete": set(),
     "admin:evolution_evolutionrun_add": set(),
+<<<<<<< HEAD
     "admin:sessions_app_session_chat": LOOK,
     "admin:sessions_app_session_new": {"administrator", "operator"},
+=======
+    "admin:evolution_regressionscenario_add": set(),
+    "admin:evolution_regressionscenario_delete": set(),
+>>>>>>> 0d8b1b5 (Kept scenarios in the admin and over REST; the list of applies pages by cursor like the run list)
     "admin:sessions_app_session_add": set(),
     "admin:sessions_app_session_delete": set(),
     "admin:core_event_add": set(),
@@ -62,6 +70,7 @@ def rows(tmp_path: Path) -> Rows:
     made = Rows.make(tmp_path)
     made.in_review()
     made.approved()
+    land(made)
     Session.objects.create(
         id="s0123456789abcdef",
         workspace=made.workspace,
