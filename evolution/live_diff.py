@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.paths import UnsafePathError, checked_relative
 from evolution.artifacts.files import AttemptFiles
 from evolution.manifest import is_published
 
@@ -38,13 +40,18 @@ class FileChange:
         return self.base if self.has_landed else self.live
 
 
-def changed_files(files: AttemptFiles, *, live: Path, global_folder: Path) -> list[FileChange]:
-    """Every published path whose draft isn't what it was made on, byte-equal copies of global files left out."""
+def changed_files(
+    files: AttemptFiles, *, live: Path, global_folder: Path, only: Collection[str] | None = None
+) -> list[FileChange]:
+    """Every published path whose draft isn't what it was made on, byte-equal copies of global files left out.
+
+    ``only``: no others are looked at.
+    """
     if not files.sandbox.is_dir():
         return []
     found = []
-    for path in sorted(files.sandbox.rglob("*")):
-        rel = path.relative_to(files.sandbox).as_posix()
+    for rel in _rels(files.sandbox) if only is None else sorted(filter(_is_clean, only)):
+        path = files.sandbox / rel
         if path.is_symlink() or not path.is_file() or not is_published(rel):
             continue
         draft = path.read_bytes()
@@ -61,6 +68,17 @@ def changed_files(files: AttemptFiles, *, live: Path, global_folder: Path) -> li
                 )
             )
     return found
+
+
+def _rels(sandbox: Path) -> list[str]:
+    return [path.relative_to(sandbox).as_posix() for path in sorted(sandbox.rglob("*"))]
+
+
+def _is_clean(rel: str) -> bool:
+    try:
+        return checked_relative(rel) == rel
+    except UnsafePathError:
+        return False
 
 
 def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name: str, after_name: str) -> str:

@@ -8,14 +8,12 @@ from django.contrib.auth.models import User
 
 from core.db.text import storable
 from evolution import permissions, ticker, transitions
+from evolution.approve import ASKED_ANEW
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RUN_MOVES, RunStatus
 from evolution.unarchive import unarchived
 from evolution.words import check_length
-
-RETRIED, ASKED_ANEW = "retry", "retry with a new hint"
-"""What the row says of the decision; whoever asked anew counts as an asker (four eyes)."""
 
 _RETRYABLE = frozenset(
     source for source, target in RUN_MOVES if target == RunStatus.PENDING and source != RunStatus.RUNNING
@@ -43,7 +41,7 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
             hint=run.user_hint if hint is None else storable(hint.strip()),
             user=user,
             now=now,
-            reason=RETRIED if hint is None else ASKED_ANEW,
+            reason="retry" if hint is None else ASKED_ANEW,
             archived=run.archived_at is not None,
         )
     ticker.request_tick()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.paths import HaloHome
+from evolution.approve import awaits_decision
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import Patch, PatchInvalid, read_observation, read_patch
 from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
@@ -63,6 +64,23 @@ def view_run(run: EvolutionRun, *, home: HaloHome) -> RunView:
         score=_score(files),
         verdict=read_verdict(files.folder),
     )
+
+
+def is_stale(run: EvolutionRun, *, home: HaloHome) -> bool:
+    """The same for a list, of runs that wait for a person; ``run`` with its workspace and current apply loaded.
+
+    Only the files are read that the gates found changed; without their word, all.
+    """
+    if not awaits_decision(run):
+        return False
+    paths = run.workspace.paths
+    files = AttemptFiles(paths.evolution.run_attempt(run.pk, run.attempts))
+    changes = (read_verdict(files.folder) or {}).get("changes")
+    only = None
+    if isinstance(changes, list):
+        only = [str(item["rel"]) for item in changes if isinstance(item, dict) and "rel" in item]
+    found = changed_files(files, live=paths.halo, global_folder=home.global_folder, only=only)
+    return any(change.is_stale for change in found)
 
 
 def _patch(files: AttemptFiles) -> Patch | None:

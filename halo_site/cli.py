@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from halo_site.command_list import halo_version, help_text
+from core.version import halo_version
+from halo_site.command_list import help_text
 
 # Commands that need the tables or the pages of the web part; everything else starts in half the time.
 WEB_COMMANDS = frozenset(

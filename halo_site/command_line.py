@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.core.management import BaseCommand, ManagementUtility
 
-from halo_site.command_list import COMMANDS, halo_version
+from core.version import halo_version
+from halo_site.command_list import COMMANDS
 
 _DJANGOS_OWN = {
     "--version",

@@ -20,16 +20,6 @@ INTERNAL = {
 }
 
 
-def halo_version() -> str:
-    """As installed; a checkout that was never installed has none."""
-    from importlib import metadata  # every command comes by here, and this takes a fifth of a short one
-
-    try:
-        return f"Halo {metadata.version('halo')}"
-    except metadata.PackageNotFoundError:
-        return "Halo (not installed)"
-
-
 def help_text() -> str:
     width = max(map(len, COMMANDS)) + 2
     lines = [f"  {name:{width}}{line}" for name, line in COMMANDS.items()]

@@ -103,7 +103,7 @@ def _diff(rel: str, *, before: bytes | None, after: bytes | None, state: str) ->
         category="",
         why="",
         state=state,
-        lines=[DiffLine(row, None) for row in found.rows],
+        lines=[DiffLine(row) for row in found.rows],
         added=found.added,
         removed=found.removed,
         cut=found.cut,

@@ -10,9 +10,8 @@ from django.db.models import Q, QuerySet
 
 from core.paths import halo_home
 from evolution.admin.paging import filters_of, in_workspace, page_of
-from evolution.artifacts.files import AttemptFiles
-from evolution.live_diff import changed_files
 from evolution.models import EvolutionRun
+from evolution.run_view import is_stale
 from evolution.states import RunStatus
 
 _FILTERS = ("status", "auto", "observation", "archived", "workspace", "agent", "q")
@@ -48,9 +47,10 @@ class RunListPage:
 def run_list(query: Mapping[str, str]) -> RunListPage:
     """``query``: the filters, and ``before`` or ``after`` an id. Anything that can't be meant finds nothing."""
     given = filters_of(query, _FILTERS)
+    home = halo_home()
     page = page_of(_filtered(given).select_related("workspace", "current_apply"), query, given)
     return RunListPage(
-        lines=[Line(run, seen=seen_value(run), stale=_is_stale(run)) for run in page.rows],
+        lines=[Line(run, seen=seen_value(run), stale=is_stale(run, home=home)) for run in page.rows],
         given=given,
         newer=page.newer,
         older=page.older,
@@ -87,13 +87,3 @@ def _search(text: str) -> Q:
         | Q(user_hint__icontains=text)
         | Q(source_session_id=text)
     )
-
-
-def _is_stale(run: EvolutionRun) -> bool:
-    """Asked for what waits alone: everything else is decided."""
-    if run.status != RunStatus.AWAITING_REVIEW:
-        return False
-    paths = run.workspace.paths
-    files = AttemptFiles(paths.evolution.run_attempt(run.pk, run.attempts))
-    changes = changed_files(files, live=paths.halo, global_folder=halo_home().global_folder)
-    return any(change.is_stale for change in changes)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from agents.events import Message
 from core.paths import HaloHome
+from core.version import halo_version
 from evolution.admin.reading import Text, files_below, head_of, tail_of
 from evolution.admin.steps import steps
 from evolution.artifacts.files import AttemptFiles
@@ -13,10 +17,11 @@ from evolution.artifacts.frozen import FrozenFiles, FrozenUnreadable, read_messa
 from evolution.artifacts.patch import without_observation
 from evolution.artifacts.score import ScoreSummary
 from evolution.artifacts.verdict import gates_of
-from evolution.diff_rows import DiffRow, side_by_side
+from evolution.diff_rows import DiffRow, SideBySide, side_by_side
 from evolution.live_diff import FileChange
 from evolution.models import EvolutionApply, EvolutionRun
-from evolution.repeats import Passages, passages, repeats
+from evolution.observation import Facts, IssueLink, issue_links
+from evolution.repeats import Source, sources_of
 from evolution.run_view import RunView, view_run
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT, RunStatus
@@ -32,10 +37,10 @@ _GOOD = frozenset({"pass", "yes", "valid", "same"})
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """``repeats``: the number of the frozen conversation's message whose words the new line repeats."""
+    """``repeats``: what of the frozen conversation the new line repeats."""
 
     row: DiffRow
-    repeats: int | None
+    repeats: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,13 @@ def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
     view = view_run(run, home=home)
     folder = run.workspace.paths.evolution.run(run.pk)
     attempt = run.workspace.paths.evolution.run_attempt(run.pk, run.attempts)
-    said = _said(folder) if view.changes else {}
     return {
         "run": run,
         "view": view,
         "draft": without_observation(view.patch.body) if view.patch else "",
         "steps": steps(run, attempt, view.score),
-        "diffs": [diff_of(change, view, said) for change in view.changes],
+        "diffs": diffs_of(view, folder),
+        "links": _links(view),
         "answers": _answers(view),
         "bars": _bars(view.score) if view.score else [],
         "checks": _checks(view.score) if view.score else [],
@@ -99,24 +104,60 @@ def is_at_work(run: EvolutionRun) -> bool:
     )
 
 
-def diff_of(change: FileChange, view: RunView, said: Passages) -> DiffOfFile:
-    found = side_by_side(change.before, change.draft)
+def diffs_of(view: RunView, folder: Path) -> list[DiffOfFile]:
+    """Every changed file side by side, each new line marked that repeats the conversation frozen in ``folder``."""
+    compared = [(change, side_by_side(change.before, change.draft)) for change in view.changes]
+    blocks = [block for _, found in compared for block in _new_lines(found.rows)]
+    messages = _messages(folder) if blocks else []
+    sources = sources_of([[row.new for row in block] for block in blocks], messages)
+    marks = {
+        id(row): source
+        for block, of_block in zip(blocks, sources, strict=True)
+        for row, source in zip(block, of_block, strict=True)
+    }
+    return [_diff_of(change, found, view, marks) for change, found in compared]
+
+
+def _new_lines(rows: Sequence[DiffRow]) -> list[list[DiffRow]]:
+    """Added and changed lines that stand together."""
+    blocks: list[list[DiffRow]] = [[]]
+    for row in rows:
+        if row.kind in ("add", "change"):
+            blocks[-1].append(row)
+        elif row.kind != "remove" and blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
+
+
+def _diff_of(
+    change: FileChange, found: SideBySide, view: RunView, marks: Mapping[int, Source | None]
+) -> DiffOfFile:
     judged = _category(view, change.rel)
     return DiffOfFile(
         rel=change.rel,
         category=judged.get("category", ""),
         why=judged.get("why", ""),
         state=_state(change),
-        lines=[
-            DiffLine(row, repeats(row.new, said) if row.kind in ("add", "change") else None)
-            for row in found.rows
-        ],
+        lines=[DiffLine(row, marks.get(id(row))) for row in found.rows],
         added=found.added,
         removed=found.removed,
         cut=found.cut,
         growth=growth(change.before, change.draft),
         is_stale=change.is_stale,
     )
+
+
+def _links(view: RunView) -> list[IssueLink]:
+    if not view.observation:
+        return []
+    run = view.run
+    facts = Facts(
+        run=str(run),
+        files=[change.rel for change in view.changes],
+        score=f"{run.score_avg:.1f}" if run.score_avg is not None else "",
+        version=halo_version(),
+    )
+    return issue_links(view.observation, facts, workspace=run.workspace.paths.root)
 
 
 def growth(before: bytes | None, after: bytes | None) -> str:
@@ -141,11 +182,11 @@ def _category(view: RunView, rel: str) -> dict[str, str]:
     return {}
 
 
-def _said(folder: Any) -> Passages:
+def _messages(folder: Path) -> list[Message]:
     try:
-        return passages(read_messages(folder))
-    except (FrozenUnreadable, AttributeError, TypeError):
-        return {}  # a conversation that was damaged marks nothing; the page says elsewhere what is missing
+        return read_messages(folder)
+    except FrozenUnreadable:
+        return []  # a conversation that was damaged marks nothing; the page says elsewhere what is missing
 
 
 def _answers(view: RunView) -> list[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 _RULE = "─" * 78
 
 
-def run_lines(runs: Sequence[EvolutionRun], *, now: datetime) -> list[str]:
-    """One line a run, newest first as given."""
+def run_lines(
+    runs: Sequence[EvolutionRun], *, now: datetime, stale: Collection[str] = frozenset()
+) -> list[str]:
+    """One line a run, newest first as given; ``stale``: ids of drafts whose files have changed since."""
     if not runs:
         return ["No runs yet. In a chat: /evo what went wrong"]
     return [
         f"{run}  {state(run):<22} {score_word(run):>5}  {age(run.created_at, now=now):>4}  "
-        f"{run.workspace.name}/{run.agent_id}  {_clip(run.user_hint, 48)}"
+        f"{run.workspace.name}/{run.agent_id}  {'stale  ' if run.pk in stale else ''}{_clip(run.user_hint, 48)}"
         for run in runs
     ]
 

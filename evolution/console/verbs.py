@@ -27,7 +27,7 @@ from evolution.outcome import said
 from evolution.reject import reject
 from evolution.request_rollback import await_outcome, preview, request_rollback
 from evolution.retry import retry
-from evolution.run_view import view_run
+from evolution.run_view import is_stale, view_run
 from evolution.states import ApplyStatus
 from evolution.try_again import try_again
 
@@ -39,7 +39,9 @@ def _list(options: Options) -> Answer:
     if options["workspace"]:
         rows = rows.filter(workspace__path__endswith=options["workspace"].rstrip("/"))
     runs = list(rows[: options["limit"]])
-    lines = as_text.run_lines(runs, now=database_now())
+    home = halo_home()
+    stale = {run.pk for run in runs if is_stale(run, home=home)}
+    lines = as_text.run_lines(runs, now=database_now(), stale=stale)
     if not runs and (options["status"] or options["workspace"]):
         lines = ["No such runs. Without --status and -w all are listed."]
     return Answer([as_json.run_row(run) for run in runs], lines)

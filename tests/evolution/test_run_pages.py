@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+from io import StringIO
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from core import clock
+from core.db.api_tokens import issue
+from core.paths import halo_home as home_of
+from evolution import transitions
 from evolution.admin import apply_pages
 from evolution.admin.paging import PER_PAGE
 from evolution.admin.run_list import seen_value
 from evolution.models import EvolutionApply, EvolutionRun
-from tests.evolution.rows import Rows, facts, fresh, minutes
-from tests.evolution.run_folders import AFTER, TARGET, fill
+from evolution.retry import retry
+from tests.evolution.rows import SCORE, Rows, facts, fresh, minutes
+from tests.evolution.run_folders import AFTER, BEFORE, TARGET, fill
 
 pytestmark = pytest.mark.django_db
 
@@ -588,3 +598,121 @@ def _snapshot(folder: Any, apply: EvolutionApply) -> None:
     (folder / BEFORE / "INSTRUCTIONS.md").write_bytes(old)
     file = ManifestFile("INSTRUCTIONS.md", "overwrite", hashes.of_bytes(old), hashes.of_bytes(new))
     manifests.write(folder, Manifest(apply.pk, (), "2026-03-01T12:00:00.000Z", (file,), ()))
+
+
+def test_a_larger_observation_has_its_links_and_says_what_they_quote(rows: Rows) -> None:
+    run = rows.in_review()
+    fill(run)
+    git = rows.workspace.paths.root / ".git" / "config"
+    git.parent.mkdir()
+    git.write_text('[remote "origin"]\n\turl = https://token@github.com/acme/shop.git\n')
+
+    page = _text(_client("viewer").get(_run_url(run)))
+
+    links = re.findall(r'<a class="halo-btn" href="(https://github.com/[^"]*)"([^>]*)>', page)
+    assert [link.split("/issues/")[0] for link, _ in links] == [
+        "https://github.com/acme/shop",
+        "https://github.com/turmind/halo-agent",
+    ]
+    assert all('rel="noopener noreferrer"' in attributes for _, attributes in links)
+    assert (
+        "may quote files or the conversation" in page and "token" not in page.split("Larger observation")[1]
+    )
+    body = parse_qs(urlsplit(html.unescape(links[0][0])).query)["body"][0]
+    assert body.startswith("Prices.") and str(run) in body and TARGET in body and "Score: 90" in body
+
+
+def test_a_run_without_an_observation_has_no_links(rows: Rows) -> None:
+    run = rows.in_review()
+    files = fill(run)
+    files.patch.write_text(files.patch.read_text().split("## Larger")[0])
+    assert "github.com" not in _text(_client("viewer").get(_run_url(run)))
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_the_list_says_which_drafts_are_stale_while_somebody_can_still_decide(
+    rows: Rows, failed: bool
+) -> None:
+    run = rows.in_review()
+    fill(run)
+    if failed:
+        rows.failed_apply(rows.approved([run]))
+    client = _client("viewer")
+    assert ">stale<" not in _text(client.get(RUNS))
+
+    (rows.workspace.paths.halo / TARGET).write_text(BEFORE + "Somebody added this.\n")
+
+    assert ">stale<" in _text(client.get(RUNS)) and ">stale<" in _text(client.get(_run_url(run)))
+    output = StringIO()
+    call_command("evo", "list", stdout=output)
+    assert "stale" in output.getvalue()
+
+
+def test_a_stale_draft_is_told_by_the_files_the_gates_named_alone(rows: Rows) -> None:
+    run = rows.in_review()
+    files = fill(run, changes=[{"rel": "../../out"}, {"rel": 3}, "x", {"rel": "skills/gone/SKILL.md"}])
+    (rows.workspace.paths.halo / TARGET).write_text(BEFORE + "Somebody added this.\n")
+    assert ">stale<" not in _text(_client("viewer").get(RUNS))
+    files.verdict.write_text("{")
+    assert ">stale<" in _text(_client("viewer").get(RUNS))
+
+
+@pytest.fixture
+def four_eyes(halo_home: Path) -> None:
+    settings_file = home_of().settings_file
+    settings_file.parent.mkdir(parents=True, exist_ok=True)
+    settings_file.write_text("general:\n  evolution:\n    four_eyes: true\n")
+
+
+@pytest.mark.usefixtures("four_eyes")
+@pytest.mark.parametrize("asked_by", ["reviewer", None])
+@pytest.mark.parametrize("door", ["page", "several", "rest", "command"])
+def test_with_four_eyes_no_door_lets_an_asker_through(rows: Rows, asked_by: str | None, door: str) -> None:
+    user = _user("reviewer")
+    run = rows.in_review(requested_by=user if asked_by else None)
+    fill(run)
+    client, before = _client("reviewer"), facts()
+
+    if door == "page":
+        answer = _decide(client, run, "approve")
+        assert answer.status_code == 409
+        button = re.search(r"<b>Approve:</b> ([^<]*)", _text(client.get(_run_url(run))))
+        assert button is not None and "four_eyes" in button[1]
+    elif door == "several":
+        answer = client.post(RUNS, {"action": "approve", "run": seen_value(run)})
+        assert answer.status_code == 409
+    elif door == "rest":
+        secret = issue(user=user, name="t", scopes=["review"], days=1, now=clock.now()).secret
+        answer = Client().post(
+            f"/api/evolution/runs/{run}/approve",
+            json.dumps({"attempt": run.attempts}),
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {secret}"},
+        )
+        assert (answer.status_code, answer.json()["error"]) == (409, "four_eyes")
+    else:
+        with pytest.raises(CommandError, match="four_eyes"):
+            call_command("evo", "approve", str(run), "--as", "reviewer")
+
+    assert facts() == before
+
+
+@pytest.mark.usefixtures("four_eyes")
+@pytest.mark.parametrize(("hint", "approves"), [("another", False), (None, True)])
+def test_with_four_eyes_a_retry_with_a_hint_of_ones_own_is_asking(
+    rows: Rows, hint: str | None, approves: bool
+) -> None:
+    reviewer = _user("reviewer")
+    run = rows.in_review(requested_by=_user("operator"))
+    retry(run_id=run.pk, attempt=run.attempts, hint=hint, user=reviewer, now=rows.now)
+    claim = transitions.claim_run(run_id=run.pk, attempts=run.attempts, now=rows.now)
+    assert claim is not None
+    transitions.await_review(claim, score=SCORE, auto_reason="", has_observation=False, now=rows.now)
+    run = fresh(run)
+    fill(run)
+
+    answer = _decide(_client("reviewer"), run, "approve")
+
+    assert (answer.status_code, fresh(run).status) == (
+        (302, "approved") if approves else (409, "awaiting_review")
+    )

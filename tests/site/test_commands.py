@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from halo_site.command_list import COMMANDS, INTERNAL, halo_version, help_text
+from core.version import halo_version
+from halo_site.command_list import COMMANDS, INTERNAL, help_text
 
 ROOT = Path(__file__).resolve().parents[2]
 OUR_APPS = {"agents", "core.db", "cron", "evolution", "halo_site", "nodes", "sessions_app", "workspaces"}
