@@ -44,9 +44,9 @@ def sources_of(blocks: Sequence[Sequence[str]], messages: Sequence[Message]) -> 
     for block_number, block in enumerate(blocks):
         words = [(word, number) for number, line in enumerate(block) for word in _words(line)]
         for at in range(len(words) - IN_A_ROW + 1):
-            run = words[at : at + IN_A_ROW]
-            places = said.setdefault(tuple(word for word, _ in run), [])
-            places += [(block_number, number) for number in {number for _, number in run}]
+            stretch = words[at : at + IN_A_ROW]
+            places = said.setdefault(tuple(word for word, _ in stretch), [])
+            places += [(block_number, number) for number in {number for _, number in stretch}]
     found: list[list[Source | None]] = [[None] * len(block) for block in blocks]
     for run, source in _first_said(set(said), messages):
         for block_number, number in said[run]:

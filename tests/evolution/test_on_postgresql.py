@@ -25,6 +25,7 @@ FILES = (
     "test_scenarios.py",
     "test_archive.py",
     "test_archive_kill.py",
+    "test_tick_plans.py",
 )
 
 

@@ -28,44 +28,46 @@ _READS = re.compile(r'^(SELECT|UPDATE) .*"evolution_evolution(run|apply)"', re.D
 
 @pytest.fixture
 def many(rows: Rows) -> Rows:
-    """Rows as a long life leaves them; played one by one they would take hours."""
-    run_ends, apply_ends = sorted(RUN_FINAL - {RunStatus.APPLIED}), sorted(APPLY_FINAL)
-    EvolutionRun.objects.bulk_create(
-        (
-            EvolutionRun(
-                id=new_row_id(),
-                workspace=rows.workspace,
-                source_session_id=f"session-{number % 1000}",
-                agent_id="writer",
-                trigger_kind="note",
-                source_access="full",
-                status=run_ends[number % len(run_ends)],
-                attempts=1,
-                created_at=rows.now,
-                finished_at=rows.now,
-            )
-            for number in range(FINISHED // 2)
-        ),
-        batch_size=1000,
-    )
-    EvolutionApply.objects.bulk_create(
-        (
-            EvolutionApply(
-                id=new_row_id(),
-                workspace=rows.workspace,
-                status=apply_ends[number % len(apply_ends)],
-                snapshot_attempt=1,
-                attempts=1,
-                created_at=rows.now,
-                finished_at=rows.now,
-            )
-            for number in range(FINISHED // 2)
-        ),
-        batch_size=1000,
-    )
+    """Rows as a long life leaves them; played one by one they would take hours, so the database copies them."""
+    for status in sorted(RUN_FINAL - {RunStatus.APPLIED}):
+        EvolutionRun.objects.create(
+            id=new_row_id(),
+            workspace=rows.workspace,
+            source_session_id="session",
+            agent_id="writer",
+            trigger_kind="note",
+            source_access="full",
+            status=status,
+            attempts=1,
+            created_at=rows.now,
+            finished_at=rows.now,
+        )
+    for status in sorted(APPLY_FINAL):
+        EvolutionApply.objects.create(
+            id=new_row_id(),
+            workspace=rows.workspace,
+            status=status,
+            snapshot_attempt=1,
+            attempts=1,
+            created_at=rows.now,
+            finished_at=rows.now,
+        )
+    for model in (EvolutionRun, EvolutionApply):
+        while model._default_manager.count() < FINISHED // 2:
+            _double(model)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return rows
+
+
+def _double(model: type[EvolutionRun | EvolutionApply]) -> None:
+    columns = [f'"{field.column}"' for field in model._meta.concrete_fields if not field.primary_key]
+    new_id = "lower(hex(randomblob(13)))"
+    if connection.vendor == "postgresql":
+        new_id = "substr(md5(random()::text), 1, 26)"
+    listed, table = ", ".join(columns), model._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} (id, {listed}) SELECT {new_id}, {listed} FROM {table}")  # noqa: S608
 
 
 def _started(order: Order) -> None:
