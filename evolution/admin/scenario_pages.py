@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from core.db.admin import ReadOnlyAdmin
+from core.db.admin import ReadOnlyAdmin, note_since, since
 from core.db.clock import database_now
 from evolution.admin.answers import STATUS_OF, person
 from evolution.admin.log import note
@@ -91,10 +91,11 @@ class RegressionScenarioAdmin(ReadOnlyAdmin):
     def _show(
         self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
     ) -> TemplateResponse:
-        given = {**self.admin_site.each_context(request), "opts": self.opts, **context}
+        given = {**self.admin_site.each_context(request), "opts": self.opts, **since(request), **context}
         return TemplateResponse(request, template, given, status=status)
 
     def _may_look(self, request: HttpRequest) -> None:
+        note_since(request)
         if not self.has_view_permission(request):
             raise PermissionDenied
 

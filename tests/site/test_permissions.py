@@ -51,13 +51,10 @@ MAY_GET: dict[str, set[str]] = {
     "admin:workspaces_workspace_add": set(),
     "admin:workspaces_workspace_delete": set(),
     "admin:evolution_evolutionrun_add": set(),
-<<<<<<< HEAD
     "admin:sessions_app_session_chat": LOOK,
     "admin:sessions_app_session_new": {"administrator", "operator"},
-=======
     "admin:evolution_regressionscenario_add": set(),
     "admin:evolution_regressionscenario_delete": set(),
->>>>>>> 0d8b1b5 (Kept scenarios in the admin and over REST; the list of applies pages by cursor like the run list)
     "admin:sessions_app_session_add": set(),
     "admin:sessions_app_session_delete": set(),
     "admin:core_event_add": set(),
