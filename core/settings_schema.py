@@ -191,7 +191,8 @@ _EVOLUTION = (
         "general.evolution.four_eyes",
         "boolean",
         False,
-        "Whoever asked for a run can't approve it.",
+        "Whoever asked for a run, or for another try with a hint of their own, can't approve it; a run that nobody "
+        "asked for by name can't be approved by anyone.",
         is_global=True,
     ),
     _integer(
