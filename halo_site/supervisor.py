@@ -7,6 +7,7 @@ what is left of its group after that is killed, workers that survive their paren
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import select
@@ -24,6 +25,10 @@ STOP_WAIT_SEC = 15.0
 START_WAIT_SEC = 60.0
 RESTART_AFTER_SEC = 2.0
 TICK_SILENCE = timedelta(seconds=150)
+WEB_LOOK = timedelta(seconds=10)
+WEB_ANSWER_SEC = 5.0
+WEB_SILENT_LOOKS = 6
+"""Looks, not time: a machine that slept for a night has a web process that is as well as before."""
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -77,7 +82,8 @@ class Supervisor:
     """Keeps its children running until it is told to stop.
 
     ``last_cluster_tick`` tells when the cluster last ticked: one that is up and silent for longer than
-    ``TICK_SILENCE`` has wedged and is replaced.
+    ``TICK_SILENCE`` has wedged and is replaced. So is a web process that, look after look, answers nothing to
+    ``web_answers``, which is asked with the port it listens on.
     """
 
     def __init__(
@@ -88,12 +94,17 @@ class Supervisor:
         say: Callable[[str], None],
         now: Callable[[], datetime],
         last_cluster_tick: Callable[[], datetime | None],
+        web_answers: Callable[[int], bool],
     ) -> None:
         self._web = web
         self._cluster = cluster
         self._say = say
         self._now = now
         self._last_cluster_tick = last_cluster_tick
+        self._web_answers = web_answers
+        self._port: int | None = None
+        self._web_looked_at: datetime | None = None
+        self._silent_looks = 0
         self._stopping = False
 
     def stop(self) -> None:
@@ -112,6 +123,7 @@ class Supervisor:
             port = _listening_port(_read_line(read_end, timeout_sec=START_WAIT_SEC))
             # A restart keeps the port, also one that the system chose, and has nobody to tell.
             self._web.command = [*command, "--port", str(port)]
+            self._port = port
         finally:
             os.close(read_end)
         return port
@@ -140,10 +152,28 @@ class Supervisor:
             self._say(f"{child.name} ended (exit code {code}); starting it again.")
             child.stop(wait_sec=0)
             child.start(now=self._now())
+        if self._web_is_silent():
+            self._say(f"The web process hasn't answered {WEB_SILENT_LOOKS} times in a row; replacing it.")
+            self._web.stop()
+            self._web.start(now=self._now())
         if self._cluster is not None and self._cluster_is_silent(self._cluster):
             self._say(f"The cluster hasn't ticked for {TICK_SILENCE.seconds} s; replacing it.")
             self._cluster.stop()
             self._cluster.start(now=self._now())
+
+    def _web_is_silent(self) -> bool:
+        now = self._now()
+        if self._port is None or self._web.has_ended:
+            self._silent_looks = 0
+            return False
+        if self._web_looked_at is not None and now - self._web_looked_at < WEB_LOOK:
+            return False
+        self._web_looked_at = now
+        self._silent_looks = 0 if self._web_answers(self._port) else self._silent_looks + 1
+        if self._silent_looks < WEB_SILENT_LOOKS:
+            return False
+        self._silent_looks = 0
+        return True
 
     def _cluster_is_silent(self, cluster: Child) -> bool:
         if cluster.started_at is None:
@@ -156,6 +186,19 @@ class Supervisor:
         for child in (self._cluster, self._web):
             if child is not None:
                 child.stop()
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether something there speaks HTTP within ``WEB_ANSWER_SEC``; what it says doesn't matter."""
+    wire = http.client.HTTPConnection(host, port, timeout=WEB_ANSWER_SEC)
+    try:
+        wire.request("GET", "/healthz")
+        wire.getresponse()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        wire.close()
+    return True
 
 
 def _listening_port(line: bytes) -> int:

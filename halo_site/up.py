@@ -18,7 +18,7 @@ from core.paths import halo_home
 from evolution.at_work import wrappers_at_work
 from evolution.tasks import ensure_schedules, last_tick
 from halo_site.first_run import ensure_admin, prepare
-from halo_site.supervisor import Child, StartFailed, Supervisor, halo
+from halo_site.supervisor import Child, StartFailed, Supervisor, answers, halo
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,13 @@ def _supervisor(options: Options, *, say: Callable[[str], None]) -> Supervisor:
         say=say,
         now=clock.now,
         last_cluster_tick=_cluster_tick,
+        web_answers=lambda port: answers(_reached_at(options.host), port),
     )
+
+
+def _reached_at(host: str) -> str:
+    """Where this machine itself finds what listens at ``host``."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host).strip("[]")  # noqa: S104 - nothing binds here
 
 
 def _cluster_tick() -> datetime | None:

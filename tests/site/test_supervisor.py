@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,13 +10,36 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.processes import ProcessIdentity
-from halo_site.supervisor import TICK_SILENCE, Child, StartFailed, Supervisor
+from halo_site.supervisor import (
+    TICK_SILENCE,
+    WEB_LOOK,
+    WEB_SILENT_LOOKS,
+    Child,
+    StartFailed,
+    Supervisor,
+    answers,
+)
 
 IDLE = [sys.executable, "-c", "import signal; signal.pause()"]
 SAYS_PORT = (
     "import os, signal, sys; os.write(int(sys.argv[sys.argv.index('--ready-fd') + 1]), b'{\"port\": 4711}\\n');"
     "signal.pause()"
 )
+
+SERVES = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(503)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+if "--ready-fd" in sys.argv:
+    ready = int(sys.argv[sys.argv.index("--ready-fd") + 1])
+    os.write(ready, b'{"port": %d}\\n' % server.server_address[1])
+server.serve_forever()
+"""
 
 
 class World:
@@ -33,6 +57,7 @@ class World:
             say=self.said.append,
             now=lambda: self.time,
             last_cluster_tick=lambda: self.ticked,
+            web_answers=lambda _port: True,
         )
 
     def pass_by(self, seconds: float) -> None:
@@ -93,6 +118,60 @@ def test_a_cluster_that_stopped_ticking_is_replaced(world: World) -> None:
     assert "replacing it" in world.said[-1]
 
 
+def test_a_cluster_that_no_signal_reaches_is_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped process stands for one that hangs: SIGTERM does nothing to it."""
+    monkeypatch.setattr(Child.stop, "__kwdefaults__", {"wait_sec": 0.3})
+    assert world.cluster.process is not None
+    world.cluster.process.send_signal(signal.SIGSTOP)
+    wedged = _identity(world.cluster)
+    world.supervisor.look_once()
+    assert world.cluster.starts == 1
+
+    world.pass_by(TICK_SILENCE.seconds + 1)
+    world.supervisor.look_once()
+
+    assert not wedged.is_alive()
+    assert _identity(world.cluster).is_alive()
+
+
+def test_a_web_process_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Child.stop, "__kwdefaults__", {"wait_sec": 0.3})
+    monkeypatch.setattr("halo_site.supervisor.WEB_ANSWER_SEC", 0.3)
+    time, said = [datetime(2026, 3, 1, tzinfo=UTC)], list[str]()
+    web = Child(name="web", command=[sys.executable, "-c", SERVES])
+    supervisor = Supervisor(
+        web=web,
+        cluster=None,
+        say=said.append,
+        now=lambda: time[0],
+        last_cluster_tick=lambda: None,
+        web_answers=lambda port: answers("127.0.0.1", port),
+    )
+    try:
+        supervisor.start_web()
+        for _ in range(2 * WEB_SILENT_LOOKS):
+            time[0] += WEB_LOOK
+            supervisor.look_once()
+        assert (web.starts, said) == (1, []), "it answers"
+
+        hung = _identity(web)
+        assert web.process is not None
+        web.process.send_signal(signal.SIGSTOP)
+        for _ in range(WEB_SILENT_LOOKS - 1):
+            time[0] += WEB_LOOK
+            supervisor.look_once()
+            supervisor.look_once()  # too early for another look at it
+        assert web.starts == 1
+        time[0] += timedelta(hours=8)  # the machine slept
+        supervisor.look_once()
+
+        assert not hung.is_alive()
+        assert web.starts == 2
+        assert "hasn't answered" in said[-1]
+    finally:
+        supervisor.end()
+
+
 def test_workers_that_survive_their_parent_are_ended_with_it() -> None:
     parent = (
         "import subprocess, sys, signal; child = subprocess.Popen([sys.executable, '-c', 'import signal; "
@@ -124,6 +203,7 @@ def test_a_web_process_that_never_listens_is_told() -> None:
         say=lambda text: None,
         now=lambda: datetime(2026, 3, 1, tzinfo=UTC),
         last_cluster_tick=lambda: None,
+        web_answers=lambda _port: True,
     )
 
     with pytest.raises(StartFailed, match="ended before it listened"):
@@ -139,6 +219,7 @@ def test_a_restart_keeps_the_port_that_the_system_chose() -> None:
         say=lambda text: None,
         now=lambda: datetime(2026, 3, 1, tzinfo=UTC),
         last_cluster_tick=lambda: None,
+        web_answers=lambda _port: True,
     )
     try:
         assert supervisor.start_web() == 4711
