@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, settings
+from django.db.models import Count
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -28,7 +29,9 @@ from evolution import transitions
 from evolution.claim import Claim, RunSeen
 from evolution.errors import ClaimLost, Refused
 from evolution.limits import Limits
+from evolution.manifest import Manifest
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.notify import notify
 from evolution.spawn import Order, SpawnFailed
 from evolution.states import (
     APPLY_HOLDS_WORKSPACE,
@@ -38,13 +41,17 @@ from evolution.states import (
     RunStatus,
 )
 from evolution.ticker import tick, ticker_lock
+from sessions_app.models import QueuedMessage, Session
 from tests.evolution.rows import SCORE, START, Rows, seen
 
 LIMITS = Limits(max_concurrent_run=2, max_concurrent_apply=2, max_attempts=2)
+MANIFEST = Manifest("", (), "", (), ())
 LIVE: set[int] = set()
 """The pids of the wrappers that live in this world."""
 HIDDEN: set[int] = set()
 """Those of them that the ticker can neither see nor end: their workspace was moved to another machine."""
+NUMBERS = itertools.count(1)
+"""Ids count up from the beginning of each play, so that a failure can be replayed."""
 
 
 @dataclass
@@ -69,6 +76,8 @@ class Wrapper:
 class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
+        global NUMBERS
+        NUMBERS = itertools.count(1)
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
         self.folder = tempfile.TemporaryDirectory()
@@ -109,6 +118,21 @@ class World(RuleBasedStateMachine):
             self.claimed.add(order)
             self.wrappers.append(Wrapper(order, next(self.pids), apply.status, apply.phase))
             LIVE.add(self.wrappers[-1].pid)
+        self.give_sessions()
+
+    def give_sessions(self) -> None:
+        """Each run its conversation, so that what lands can be told there."""
+        known = set(Session.objects.values_list("pk", flat=True))
+        for run in EvolutionRun.objects.exclude(source_session_id__in=known).order_by("id"):
+            Session.objects.create(
+                id=run.source_session_id,
+                workspace_id=run.workspace_id,
+                agent_id=run.agent_id,
+                agent_name="Writer",
+                access_level="full",
+                created_at=START,
+                last_activity_at=START,
+            )
 
     # -- the world
 
@@ -116,10 +140,22 @@ class World(RuleBasedStateMachine):
     def enqueue(self, place: int, hint: str) -> None:
         rows = [*self.places, self.elsewhere][place]
         rows.pending(user_hint=hint)
+        self.give_sessions()
 
     @rule(minutes=st.sampled_from([0.1, 1, 4, 6, 13]))
     def time_passes(self, minutes: float) -> None:
         self.now += timedelta(minutes=minutes)
+
+    @rule(minutes=st.sampled_from([-30, -2, 600]))
+    def the_clock_jumps(self, minutes: int) -> None:
+        """Set right by hand or by the network; every machine asks the same database for it."""
+        self.now += timedelta(minutes=minutes)
+
+    @rule()
+    def the_machine_sleeps(self) -> None:
+        """Nobody beats meanwhile; who wakes up finds its claim lost, or overdue, and stops."""
+        self.now += timedelta(minutes=20)
+        LIVE.intersection_update(HIDDEN)
 
     @rule(how=st.sampled_from(["starts", "starts", "fails", "dies"]), later=st.sampled_from([0, 1, 13]))
     def tick(self, how: str, later: int = 0) -> None:
@@ -215,7 +251,7 @@ class World(RuleBasedStateMachine):
         elif wrapper.phase == transitions.RESTORING:
             self.write(wrapper, lambda: transitions.fail_apply(claim, reason="drift", now=now))
         elif well:
-            self.write(wrapper, lambda: transitions.finish_apply(claim, now=now))
+            self.write(wrapper, lambda: _land(claim, now=now))
         else:
             self.write(wrapper, lambda: _turn(claim, now=now))
             wrapper.phase = transitions.RESTORING
@@ -399,6 +435,31 @@ class World(RuleBasedStateMachine):
                 assert run.current_apply.is_auto, "a person's decision carries their name"
 
     @invariant()
+    def no_round_has_more_tries_than_there_are(self) -> None:
+        for model in (EvolutionRun, EvolutionApply):
+            for row in model._default_manager.all():
+                assert row.round_attempts <= LIMITS.max_attempts
+                if row.status == "timeout":
+                    assert row.round_attempts == LIMITS.max_attempts
+
+    @invariant()
+    def what_landed_by_itself_is_told_once(self) -> None:
+        messages = dict(QueuedMessage.objects.values_list("client_id").annotate(Count("pk")))
+        for apply in EvolutionApply.objects.all():
+            landed = apply.is_auto and apply.snapshot_attempt is not None
+            landed = landed and apply.status in ("applied", "rolling_back", "rolled_back")
+            assert (apply.notified_at is not None) == landed
+            assert messages.get(str(apply), 0) == landed
+
+    @invariant()
+    def an_unsuccessful_apply_holds_no_run_against_its_reviewers(self) -> None:
+        for apply in EvolutionApply.objects.filter(status__in=["failed", "timeout", "cancelled"]):
+            held = EvolutionRun.objects.filter(current_apply=apply).values_list("status", flat=True)
+            assert set(held) <= (
+                {"awaiting_review", "rejected"} if apply.is_auto else {"approved", "rejected"}
+            )
+
+    @invariant()
     def what_is_elsewhere_is_left_alone(self) -> None:
         assert not EvolutionRun.objects.filter(workspace=self.elsewhere.workspace, attempts__gt=0).exists()
 
@@ -433,6 +494,12 @@ def _end_run(claim: Claim, *, well: bool, auto: bool, now: datetime) -> None:
         transitions.await_review(claim, score=SCORE, auto_reason="level", has_observation=False, now=now)
 
 
+def _land(claim: Claim, *, now: datetime) -> None:
+    with transaction.atomic():
+        transitions.finish_apply(claim, now=now)
+        notify(apply=EvolutionApply.objects.get(pk=claim.row_id), manifest=MANIFEST, now=now)
+
+
 def _turn(claim: Claim, *, now: datetime) -> None:
     if not transitions.begin_restoring(claim, reason="drift:a", drifted=["a"], now=now):
         raise ClaimLost("taken over")
@@ -449,16 +516,15 @@ def _still(row: EvolutionRun, view: RunSeen) -> bool:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes of this world live and die by ``LIVE``; ids count up, so that a failure can be replayed."""
+    """Processes of this world live and die by ``LIVE``."""
 
     def send(self: ProcessIdentity, _signal: int) -> bool:
         was_alive = self.pid in LIVE - HIDDEN
         LIVE.difference_update({self.pid} - HIDDEN)
         return was_alive
 
-    numbers = itertools.count(1)
     for module in ("tests.evolution.rows", "evolution.transitions.runs", "evolution.transitions.decisions"):
-        monkeypatch.setattr(f"{module}.new_row_id", lambda: f"{next(numbers):026d}")
+        monkeypatch.setattr(f"{module}.new_row_id", lambda: f"{next(NUMBERS):026d}")
     monkeypatch.setattr(ProcessIdentity, "is_alive", lambda self: self.pid in LIVE - HIDDEN)
     monkeypatch.setattr(ProcessIdentity, "send", send)
 
@@ -471,10 +537,13 @@ def play(examples: int, steps: int) -> None:
             stateful_step_count=steps,
             deadline=None,
             suppress_health_check=list(HealthCheck),
+            # Without the last phase, which traces every line and takes minutes to say what a replay shows.
+            phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
         ),
     )
 
 
+@pytest.mark.timeout(900)  # a failure is made small first; cut off there, it would be called flaky
 @pytest.mark.usefixtures("db", "processes")
 def test_any_order_of_events() -> None:
     play(examples=30, steps=20)
