@@ -74,14 +74,14 @@ class Heartbeat:
         if self.is_lost:
             raise ClaimLost(f"{self.claim.row_id}: the claim of attempt {self.claim.attempt} is lost.")
 
-    def confirm(self) -> None:
+    def confirm(self, *, afresh: bool = False) -> None:
         """Ask the row, unless that was done within the last ``CONFIRM_SEC``; for use between two swaps.
 
-        Raises ClaimLost when the row is another's; a database error is passed on.
+        ``afresh``: ask in any case. Raises ClaimLost when the row is another's; a database error is passed on.
         """
         self.check()
         asked = self.elapsed()
-        if asked - self._confirmed <= CONFIRM_SEC:
+        if asked - self._confirmed <= CONFIRM_SEC and not afresh:
             return
         with self._guard:
             held = transitions.is_held(self.claim)

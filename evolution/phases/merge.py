@@ -43,6 +43,7 @@ def merge(ctx: PhaseContext, sources: Sequence[Source], hint: str, *, locked: tu
     check_changes(ctx, locked=locked, target=None)
     _bring_line_endings(ctx, files)
     changed = check_changes(ctx, locked=locked, target=None)
+    _check_sources(ctx, sources, changed)
     ctx.evidence.vouch_tree(ctx.sandbox)
     return Merge(changed=changed, log=log)
 
@@ -61,6 +62,18 @@ def _log(files: AttemptFiles) -> str:
             return stream.read(MAX_LOG_BYTES).decode(errors="replace")
     except FileNotFoundError as error:
         raise PhaseFailed("The merging agent wrote neither apply.log nor ABORT.md.") from error
+
+
+def _check_sources(ctx: PhaseContext, sources: Sequence[Source], changed: Sequence[str]) -> None:
+    """Whoever let the drafts through has seen their files and no other."""
+    drafted = {
+        rel
+        for source in sources
+        for rel in sandbox.effective_changes(AttemptFiles(source.folder), ctx.global_folder)
+    }
+    for rel in changed:
+        if rel not in drafted:
+            raise PhaseFailed(f"beyond_sources:{rel}")
 
 
 def _bring_line_endings(ctx: PhaseContext, files: AttemptFiles) -> None:
