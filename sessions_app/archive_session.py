@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from sessions_app import trees
+from sessions_app import requests, trees
 from sessions_app.create import announce
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.stop_tree import mark_stopped
@@ -16,7 +16,7 @@ from sessions_app.stop_tree import mark_stopped
 def archive_session(session_id: str, *, by: str = "", now: datetime) -> tuple[int, Sequence[str]]:
     """Returns how many sessions that were, and those to wake because they waited for an outcome.
 
-    Turns that run there are to be aborted by the caller.
+    Turns that run there in another process are aborted by it within a second; those of this one, by the caller.
     """
     with transaction.atomic():
         to_wake = mark_stopped(session_id, by=by, why="it was archived", now=now)
@@ -27,4 +27,5 @@ def archive_session(session_id: str, *, by: str = "", now: datetime) -> tuple[in
         Session.objects.filter(pk__in=ids).update(archived_at=now)
         for row in Session.objects.filter(pk__in=ids):
             announce(row, change="archived", now=now)
+    requests.ask(session_id, Session.Asked.STOP)
     return len(ids), [name for name in to_wake if name not in ids]

@@ -13,6 +13,7 @@ from sessions_app.create import announce
 from sessions_app.errors import SessionHeld, SessionRefused
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
+from sessions_app.stop_tree import mark_stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
     try:
         with transaction.atomic():
             lease.confirm(held)
+            mark_stopped(session.pk, why="it was deleted", now=now)  # whoever is owed its outcome is told
             announce(session, change="deleted", now=now)
             for row in reversed(found.sessions):
                 Session.objects.filter(pk=row.pk).delete()

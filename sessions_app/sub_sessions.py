@@ -67,7 +67,7 @@ def start(
     folder = checked_working_dir(caller.workspace.paths.root, working_dir or caller.working_dir)
     with transaction.atomic():
         # Read under the lock: a stop or an archive that came first counts.
-        caller = Session.objects.select_for_update().select_related("workspace").get(pk=caller_id)
+        caller = Session.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=caller_id)
         if caller.archived_at is not None or caller.stopped_at is not None:
             raise SessionRefused("This session was stopped; it starts nothing any more.", "stopped")
         session = Session.objects.create(

@@ -16,6 +16,7 @@ from core.paths import HaloHome
 from core.processes import host_name
 from sessions_app import queue, relay, relay_tools, reply_to, tool_bundles
 from sessions_app.create import create_session
+from sessions_app.delete_session import delete_session
 from sessions_app.errors import QueueFull, SessionRefused
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.reply_to import Report
@@ -184,6 +185,13 @@ def test_a_stopped_target_is_told_as_aborted_once(session: Session, target: Sess
     end_turn(target, "", status="aborted")
     end_turn(child)
     assert len(told(session)) == 1
+
+
+def test_whoever_waits_for_a_session_is_told_that_it_was_deleted(session: Session, target: Session) -> None:
+    send(session, target)
+    delete_session(session=target, now=clock.now())
+    assert "status aborted: it was deleted." in told(session)[0]
+    assert queue.wants_turn(session.pk)
 
 
 def test_who_asks_next_takes_the_debt_over(session: Session, target: Session) -> None:

@@ -103,3 +103,17 @@ def test_the_beginning_of_an_id_means_the_root(
     assert f"* {'  '}{child.pk}" in capsys.readouterr().out
     with pytest.raises(CommandError, match="no session"):
         call_command("session", "show", f"{session.pk}>zzzz_")
+
+
+def test_a_session_is_archived_at_the_terminal_with_all_below_it(
+    session: Session, child: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("session", "archive", session.pk[:6])
+    assert capsys.readouterr().out == "Archived 2 sessions.\n"
+    assert not Session.objects.filter(archived_at=None).exists()
+    call_command("session", "archive", session.pk)
+    assert capsys.readouterr().out == f"Session {session.pk} had been archived before.\n"
+    call_command("session", "list")
+    assert "No sessions yet" in capsys.readouterr().out
+    call_command("session", "show", child.pk)
+    assert "said below" in capsys.readouterr().out, "its log stays"

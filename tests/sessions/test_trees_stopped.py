@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from agents.history import is_sound, tool_calls
 from core import clock
 from core.paths import HaloHome
-from sessions_app import queue
+from sessions_app import lease, queue, requests
+from sessions_app.archive_session import archive_session
 from sessions_app.logs import read_session
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
@@ -172,6 +174,23 @@ def test_a_parent_stops_what_it_started_and_hears_nothing_of_it(
     until(in_rest)
     assert told(session, child) == []
     assert any(f"{child.pk} (runner), stopped" in text for text in rows(session))
+
+
+def test_a_session_archived_by_another_process_is_aborted_where_it_runs(
+    tree: Session, working: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working.wake(tree.pk)
+    until(lambda: waits_while_it_runs(tree))
+    (child,) = children(tree)
+    here = lease.live_holder(tree.pk)
+    assert here is not None
+    monkeypatch.setattr(requests.ProcessIdentity, "current", lambda: replace(here, pid=here.pid + 1))
+    count, _ = archive_session(tree.pk, now=clock.now())
+    monkeypatch.undo()
+    assert count == 2
+    until(in_rest)
+    assert results(child) == STOPPED_RESULTS
+    assert told(tree, child) == []
 
 
 def test_ctrl_c_at_the_terminal_ends_the_whole_tree(tree: Session, tmp_path: Path) -> None:

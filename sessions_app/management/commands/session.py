@@ -1,4 +1,4 @@
-"""``halo session list | show | import | export | delete``."""
+"""``halo session list | show | import | export | archive | delete``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from core.arguments import from_one
 from core.paths import halo_home
 from core.texts import encodable, for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
+from sessions_app.archive_session import archive_session
 from sessions_app.delete_session import WhatGoes, delete_session, what_goes
 from sessions_app.errors import SessionRefused
 from sessions_app.export_session import FORMATS as EXPORT_FORMATS
@@ -33,11 +34,13 @@ from workspaces.selectors import find
 
 
 class Command(BaseCommand):
-    help = "List, show, export and delete conversations, and import ones recorded elsewhere."
+    help = "List, show, export, archive and delete conversations, and import ones recorded elsewhere."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|import|export|delete")
+        verbs = parser.add_subparsers(
+            dest="verb", required=True, metavar="list|show|import|export|archive|delete"
+        )
         listing = verbs.add_parser("list", help="root sessions, the last active first")
         listing.add_argument("-w", "--workspace", metavar="WS", help="number or path; without it: all")
         listing.add_argument("--archived", action="store_true", help="archived ones as well")
@@ -58,10 +61,14 @@ class Command(BaseCommand):
             "-o", "--output", default="", metavar="FILE", help="instead of standard output"
         )
         exporting.add_argument("--force", action="store_true", help="write over a FILE that is there")
+        archiving = verbs.add_parser(
+            "archive", help="end a session and its sub-sessions: it takes no messages any more"
+        )
+        archiving.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
         deleting = verbs.add_parser("delete", help="a root session with its sub-sessions, for good")
         deleting.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
         deleting.add_argument("--yes", action="store_true", help="don't ask")
-        for verb in (listing, show, importing, deleting):
+        for verb in (listing, show, importing, archiving, deleting):
             verb.add_argument("--json", action="store_true", help="machine-readable output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -149,6 +156,18 @@ class Command(BaseCommand):
             raise CommandError(f"{path} is there already; give another name, or --force.")
         atomic.write_text(path, encodable(text), mode=0o600)
         self.stderr.write(f"Written to {for_terminal(str(path))}")
+
+    def _archive(self, options: dict[str, Any]) -> None:
+        session = find_session(options["session"])
+        count, _ = archive_session(session.pk, now=clock.now())
+        if options["json"]:
+            self._print_json({"id": session.pk, "archived": count})
+            return
+        self.stdout.write(
+            f"Archived {counted(count, 'session')}."
+            if count
+            else f"Session {session.pk} had been archived before."
+        )
 
     def _delete(self, options: dict[str, Any]) -> None:
         session = find_session(options["session"])
