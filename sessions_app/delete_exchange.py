@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from agents import history as wire
 from sessions_app import lease, queue
 from sessions_app.create import announce
@@ -60,7 +62,8 @@ def delete_exchange(
     finally:
         lease.release(held)
         _wake(session)
-    announce(session, change="exchange_deleted", now=now)
+    with transaction.atomic():
+        announce(session, change="exchange_deleted", now=now)
     return Deleted(text)
 
 

@@ -162,14 +162,14 @@ def _restore(
     results: Mapping[str, dict[str, Any]],
 ) -> Iterator[Record]:
     """Rows for messages that neither the ui log nor a segment shows, each before the next row that is there."""
-    done: set[str] = set()
+    known = {*shown, *moved}
     for index, row_ids in enumerate(raw.rows):
-        if all(row_id in shown or row_id in moved for row_id in row_ids):
+        if known.issuperset(row_ids):
             continue
         for row in rows_of(raw.messages[index], row_ids, results):
-            if row["id"] in shown or row["id"] in moved or row["id"] in done:
+            if row["id"] in known:
                 continue
-            done.add(row["id"])
+            known.add(row["id"])
             record = make.add({**row, "restored": True})
             following = _next_shown(raw, index + 1, shown)
             yield {**record, "before": following} if following else record

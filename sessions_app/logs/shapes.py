@@ -22,7 +22,7 @@ _NEEDS_CALL = frozenset({"tool-call", "tool-return"})
 
 def fault_of(record: object) -> str:
     """Why this isn't a record of either log; empty when it is one, or of a type nobody knows yet."""
-    if not isinstance(record, dict) or not isinstance(record.get("t"), str):
+    if not isinstance(record, dict) or not isinstance(kind := record.get("t"), str):
         return "not a record"
     epoch = record.get("e", 0)
     if type(epoch) is not int or not 0 <= epoch < MAX_EPOCH:
@@ -30,8 +30,8 @@ def fault_of(record: object) -> str:
     seq = record.get("seq", 0)
     if type(seq) is not int or not 0 <= seq < MAX_SEQ:
         return "not a record: its seq is no number"
-    is_good = _SHAPES.get(record["t"])
-    return "" if is_good is None or is_good(record) else f"not a record: its {record['t']} is incomplete"
+    is_good = _SHAPES.get(kind)
+    return "" if is_good is None or is_good(record) else f"not a record: its {kind} is incomplete"
 
 
 def _is_message(record: Mapping[str, Any]) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from core import atomic
 from core.paths import HaloHome
 from sessions_app.errors import SessionRefused
 from sessions_app.logs import LeaseLostError, SessionLog, TurnRecorder, read_session, segments
+from sessions_app.logs.deletion import places_of, rows_of_turn
 from sessions_app.logs.records_after import records_after
 from sessions_app.logs.segments import earlier_rows, read_segment, segment_path
 from sessions_app.models import Session
@@ -136,6 +140,53 @@ def test_killed_between_segment_and_short_log_nothing_is_lost_or_twice(
         "the orphan is overwritten"
     )
     assert all_ids(tmp_path) == expected(4)
+
+
+def killed_at(number: int, *, after: bool, work: Callable[[], object]) -> None:
+    """In a process of its own that ends by SIGKILL before or after its ``number``-th whole file."""
+    child = os.fork()
+    if child == 0:
+        whole, seen = atomic.write_bytes, 0
+
+        def write(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == number and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            whole(path, data, mode=mode)
+            if seen == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        atomic.write_bytes = write
+        work()
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_process_killed_while_archiving_loses_nothing(tmp_path: Path, number: int, after: bool) -> None:
+    log = spoken(tmp_path, 3)
+    killed_at(number, after=after, work=lambda: log.archive(over=0))
+    assert all_ids(tmp_path) == expected(3)
+    successor = opened(tmp_path, epoch=2)
+    exchange(successor, 3)
+    successor.archive(over=0)
+    assert all_ids(tmp_path) == expected(4)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_process_killed_while_deleting_is_finished_by_the_next(tmp_path: Path, after: bool) -> None:
+    """Killed at the raw log, when the row is marked already."""
+    log = spoken(tmp_path, 3)
+    ui, raw = log.load()
+    (place,) = places_of(stamp_of(1), raw.messages)
+    rows = rows_of_turn(ui.rows, 2)
+    killed_at(1, after=after, work=lambda: log.delete(rows, ui, raw, place))
+    opened(tmp_path, epoch=2)
+    ui, raw = read_session(tmp_path, "leaf")
+    assert [row["id"] for row in ui.rows if row.get("deleted")] == ["u1", "a1"]
+    assert raw.rows == [("u0",), ("a0",), ("u2",), ("a2",)]
 
 
 def test_a_late_writer_archives_nothing_and_overwrites_no_segment(tmp_path: Path) -> None:

@@ -78,7 +78,22 @@ def test_a_torn_last_line_is_dropped_and_cut_by_the_next_append(tmp_path: Path) 
     assert ids(tmp_path)[-1] == "u3"
 
 
-@pytest.mark.parametrize("junk", [b"\0" * 40, b'{"half": ', b"\xff\xfe", b"[1]", b'{"t":"add","e":"x"}'])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"\0" * 40,
+        b'{"half": ',
+        b"\xff\xfe",
+        b"[1]",
+        b'{"t":"add","e":"x"}',
+        b"[" * 100_000,
+        b'{"t":"add","row":' + b'{"a":' * 100_000,
+        b'{"t":"add","seq":' + b"9" * 5_000 + b"}",
+        b'{"t":"add","seq":' + b"9" * 20 + b',"row":{"id":"x","role":"system"}}',
+        b'{"t":"add","seq":NaN}',
+    ],
+    ids=["NUL", "half", "no UTF-8", "list", "epoch", "deep", "deep rows", "huge", "large", "NaN"],
+)
 def test_damage_in_the_middle_of_the_ui_log_is_kept_aside_and_the_row_restored(
     tmp_path: Path, junk: bytes
 ) -> None:
@@ -272,6 +287,16 @@ def test_a_reply_that_was_saved_whole_is_shown_whole_after_a_kill(
     assert view.rows[-1]["blocks"] == [{"type": "text", "text": text}]
     assert raw.messages[-1] == reply(text)
     assert view.open_rows == []
+
+
+def test_a_message_of_ten_megabytes_is_a_line_like_any_other(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    text = "x\u2028y\u202e\u200b\0" * 2_000_000
+    say(log, "u0", user(text))
+    say(log, "u1", user("short"))
+    opened(tmp_path, epoch=2)
+    assert read_raw(tmp_path / "leaf.raw.jsonl") == [user(text), user("short")]
+    assert ids(tmp_path) == ["u0", "u1"]
 
 
 ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
