@@ -99,6 +99,7 @@ class Chat:
 
     def _command(self, text: str) -> int:
         place = Place(compact=self._compact)
+        self.session.refresh_from_db()  # turns have passed, and others may have changed it
         result = commands.run(text, session=self.session, user=self._user, now=clock.now(), place=place)
         if result.send:
             return self._send(result.send)

@@ -33,7 +33,8 @@ def _model(endpoint: str, api_key: str, model_id: str) -> OpenAIChatModel:
         "openai-compatible",
         base_url=endpoint,
         api_key=api_key or None,
-        # without it a stream torn at a packet's edge would pass for a short reply
-        profile=OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True),
+        # Without the first a stream torn at a packet's edge would pass for a short reply. The second keeps the
+        # library from loading its price list for a server whose window it can't know: agent.yaml says it.
+        profile=OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True, context_window=None),
     )
     return OpenAIChatModel(model_id, provider=provider)
