@@ -6,10 +6,11 @@ go through one lock.
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+
+from core import collector
 
 if TYPE_CHECKING:
     from agents.compaction import Outcome as Compaction
@@ -23,17 +24,11 @@ def load() -> Callable[..., Coroutine[Any, Any, TurnOutcome]]:
 
     The collector rests meanwhile: the import makes many objects and no garbage, and would be scanned in vain.
     """
-    with _importing:
-        was_collecting = gc.isenabled()
-        gc.disable()
-        try:
-            import pydantic_ai.direct  # noqa: F401
+    with _importing, collector.at_rest():
+        import pydantic_ai.direct  # noqa: F401
 
-            from agents import model_call  # noqa: F401
-            from agents.loop import run_turn
-        finally:
-            if was_collecting:
-                gc.enable()
+        from agents import model_call  # noqa: F401
+        from agents.loop import run_turn
     return run_turn
 
 
