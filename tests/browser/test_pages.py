@@ -49,6 +49,21 @@ def test_page(name: str, visit: Callable[..., Page], shop: Place) -> None:
     assert_reachable(page)
 
 
+def test_kept_scenarios(visit: Callable[..., Page], shop: Place) -> None:
+    """The landed run left one."""
+    page = visit(ADMIN + "/evolution/regressionscenario/", who="admin")
+    _look(page)
+    assert_reachable(page)
+
+    page.locator("#scenarios a").first.click()
+
+    page.wait_for_url("**/evolution/regressionscenario/*/change/")
+    _look(page)
+    assert_reachable(page)
+    page.keyboard.press("r")
+    assert page.get_by_label("Why it no longer matters, if you like").is_visible()
+
+
 def test_login(visit: Callable[..., Page]) -> None:
     page = visit("/admin/login/", who="")
 
