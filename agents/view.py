@@ -5,6 +5,7 @@ This module and the tools below it also run on linked machines, on Python 3.9.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,10 @@ class Mount:
     writable: bool = False
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class View:
     """What file tools and sandboxed commands see of the disk. Both read the same mounts.
@@ -29,8 +34,8 @@ class View:
     prompt surface stays read-only). ``shell``: host (own process group), sandbox (bubblewrap), none.
     ``hidden`` paths look absent, whatever mount they lie in. ``guard_surface``: below any folder named
     ``.halo`` only ``assets/``, ``memory/`` and ``tmp/`` can be written, whatever the mounts allow.
-    ``authoring``: a person opened the session for it, so that file tools (no command) may write the prompt
-    files of the root's own ``.halo``.
+    ``authoring`` says, at every write, whether a person has the session open for it: then file tools (no
+    command) may write the prompt files of the root's own ``.halo``.
     """
 
     root: Path
@@ -40,7 +45,7 @@ class View:
     working_dir: Path | None = None
     hidden: tuple[Path, ...] = ()
     guard_surface: bool = False
-    authoring: bool = False
+    authoring: Callable[[], bool] = _never
 
     @property
     def folder(self) -> Path:
@@ -70,7 +75,7 @@ class View:
         mount = self.mount_of(path)
         if mount is None or self.is_hidden(path):
             return False
-        if self.authoring and self.is_authored(path):
+        if self.is_authored(path) and self.authoring():
             return True
         if not mount.writable:
             return False

@@ -83,8 +83,10 @@ def prepare(session: Session, *, home: HaloHome) -> Ingredients:
         raise CannotStart(str(error)) from error
     view = view_of(access, paths, home, settings, working_dir)
     system_prompt = composed.system_prompt
-    if is_open(session, now=clock.now()):
-        view = replace(view, authoring=True)
+    until = session.authoring_until
+    if until is not None and is_open(session, now=clock.now()):
+        deadline = clock.suspended_seconds() + (until - clock.now()).total_seconds()
+        view = replace(view, authoring=lambda: clock.suspended_seconds() < deadline)
         system_prompt += AUTHORING
     return Ingredients(
         system_prompt=system_prompt,

@@ -91,18 +91,21 @@ def test_sessions_that_can_not_be_opened(session: Session, change: dict[str, str
 
 
 def test_the_next_turn_may_write_prompt_files_until_the_hour_is_over(
-    session: Session, agent: Path, tmp_path: Path
+    session: Session, agent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = HaloHome(tmp_path / "home")
     closed = prepare(session, home=home)
-    assert not closed.view.authoring and "<authoring>" not in closed.system_prompt
+    assert not closed.view.authoring() and "<authoring>" not in closed.system_prompt
     from core import clock
 
     run("/session authoring", session, now=clock.now())
     opened = prepare(session, home=home)
-    assert opened.view.authoring and "<authoring>" in opened.system_prompt
+    assert opened.view.authoring() and "<authoring>" in opened.system_prompt
     session.authoring_until = clock.now() - timedelta(seconds=1)
-    assert not prepare(session, home=home).view.authoring
+    assert not prepare(session, home=home).view.authoring()
+    late = clock.suspended_seconds() + 3_601
+    monkeypatch.setattr("core.clock.suspended_seconds", lambda: late)
+    assert not opened.view.authoring(), "also in the middle of a turn"
 
 
 @pytest.mark.parametrize("level", ["full", "workspace"])
@@ -120,7 +123,7 @@ def test_what_authoring_opens_and_what_stays_closed(tmp_path: Path, level: str) 
 
     def context(*, authoring: bool) -> ToolContext:
         values = {name: getattr(made, name) for name in View.__dataclass_fields__}
-        return ToolContext(view=View(**{**values, "authoring": authoring}))
+        return ToolContext(view=View(**{**values, "authoring": lambda: authoring}))
 
     for path in (".halo/INSTRUCTIONS.md", ".halo/agents/new/AGENT.md", ".halo/USER.md"):
         with pytest.raises(ToolError, match="/evo"):
