@@ -22,6 +22,8 @@ FILES = (
     "test_races.py",
     "test_state_machine.py",
     "test_wrapper_process.py",
+    "test_wrapper_stopped.py",
+    "test_auto_apply.py",
     "test_scenarios.py",
     "test_archive.py",
     "test_archive_kill.py",
@@ -30,7 +32,7 @@ FILES = (
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", FILES)
 def test_on_postgresql(name: str, tmp_path: Path) -> None:
     with postgres_server(tmp_path) as url:
