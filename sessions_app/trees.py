@@ -40,17 +40,17 @@ def child_id(parent_id: str) -> str:
     return f"{parent_id}{SEPARATOR}{new_session_segment()}"
 
 
-def below(session_id: str, field: str = "pk") -> Q:
+def below(session_id: str) -> Q:
     """Rows of the sessions below this one, found by an index.
 
     SQLite compares byte by byte and uses no index for LIKE; PostgreSQL has one for prefixes.
     """
     if connection.vendor == "sqlite":
         first, behind = session_id + SEPARATOR, session_id + _BEHIND_SEPARATOR
-        return Q(**{f"{field}__gt": first, f"{field}__lt": behind})
-    return Q(**{f"{field}__startswith": session_id + SEPARATOR})
+        return Q(pk__gt=first, pk__lt=behind)
+    return Q(pk__startswith=session_id + SEPARATOR)
 
 
-def within(session_id: str, field: str = "pk") -> Q:
+def within(session_id: str) -> Q:
     """Rows of this session and of those below it."""
-    return Q(**{field: session_id}) | below(session_id, field)
+    return Q(pk=session_id) | below(session_id)

@@ -188,7 +188,7 @@ class Tree(RuleBasedStateMachine):
         finals = [text for text in told(self.caller) if "still running" not in text]
         assert len(finals) == self.debts
         assert not QueuedMessage.objects.filter(
-            trees.within(self.root.pk, "session_id"), worked_at=None, starts_turn=True
+            session__in=Session.objects.filter(trees.within(self.root.pk)), worked_at=None, starts_turn=True
         ).exists()
 
 
