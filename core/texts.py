@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from datetime import timedelta
 from typing import Any
 
 MAX_DEPTH = 64
@@ -83,3 +84,12 @@ def json_text(value: Any) -> str:
     """``value`` as JSON for people and programs: readable, and harmless on a terminal as well."""
     written = json.dumps(value, ensure_ascii=False, indent=1)
     return _NOT_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], written)
+
+
+def span_words(span: timedelta) -> str:
+    """One unit: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
+    seconds = max(0, int(span.total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

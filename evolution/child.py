@@ -6,12 +6,21 @@ import asyncio
 import importlib
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from agents.abort import AbortToken
-from agents.events import AgentEvent, Message, StreamDelta, SystemNote, ThinkingDelta, ToolCall, TurnError
+from agents.events import (
+    AgentEvent,
+    Message,
+    StreamDelta,
+    SystemNote,
+    ThinkingDelta,
+    ToolCall,
+    TurnError,
+    Usage,
+)
 from agents.history import user_message
 from agents.loop import run_turn
 from agents.tools.context import WebRules
@@ -59,6 +68,7 @@ _SHOWN_ARGUMENTS = 200
 def run(spec: ChildSpec, *, keys: Keys) -> Answer:
     """Have the agent of ``spec`` answer the brief on standard input; its final text is also ``spec.output``."""
     brief = sys.stdin.read()
+    used: list[Usage] = []
     try:
         composed = compose(
             Surface(SurfaceFiles(spec.surface), spec.global_folder),
@@ -66,14 +76,15 @@ def run(spec: ChildSpec, *, keys: Keys) -> Answer:
             workspace_root=spec.workspace,
             working_dir=spec.working_dir,
         )
-        turn, log = _turn(spec, composed, brief, keys)
+        turn, log = _turn(spec, composed, brief, keys, used.append)
     except (SurfaceError, ModelUnavailableError, UnsafePathError) as error:
         return _answer(spec, TurnOutcome("failed", "", str(error)))
     try:
         outcome = asyncio.run(_abortable(turn))
     finally:
         log.end_turn()
-    return _answer(spec, outcome)
+    spent = (sum(call.input_tokens for call in used), sum(call.output_tokens for call in used))
+    return replace(_answer(spec, outcome), spent=spent)
 
 
 async def _abortable(turn: Turn) -> TurnOutcome:
@@ -82,7 +93,9 @@ async def _abortable(turn: Turn) -> TurnOutcome:
     return await run_turn(turn, abort=abort)
 
 
-def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[Turn, SessionLog]:
+def _turn(
+    spec: ChildSpec, composed: Composed, brief: str, keys: Keys, note_usage: Callable[[Usage], None]
+) -> tuple[Turn, SessionLog]:
     message = user_message(brief)
     history: list[Message] = [message]
     spec.session_folder.mkdir(parents=True, exist_ok=True)
@@ -96,6 +109,8 @@ def _turn(spec: ChildSpec, composed: Composed, brief: str, keys: Keys) -> tuple[
 
     def emit(event: AgentEvent) -> None:
         recorder.record(event)
+        if isinstance(event, Usage):
+            note_usage(event)
         _show(event)
 
     agent = composed.agent

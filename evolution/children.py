@@ -22,12 +22,16 @@ _POLL_SEC = 0.25
 
 @dataclass(slots=True)
 class Children:
-    """Runs one child at a time through ``zygote``. ``check`` raises ClaimLost once the row is lost."""
+    """Runs one child at a time through ``zygote``. ``check`` raises ClaimLost once the row is lost.
+
+    ``account`` is told the tokens of every child that had something to say, also those of a lost row.
+    """
 
     zygote: Zygote
     check: Callable[[], None]
     elapsed: Callable[[], float] = clock.suspended_seconds
     grace_sec: float = GRACE_SEC
+    account: Callable[[tuple[int, int]], None] = lambda spent: None
     _current: ProcessIdentity | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -44,6 +48,7 @@ class Children:
         finally:
             with self._guard:
                 self._current = None
+        self.account(answer.spent)
         self.check()
         return ChildResult(answer.exit_code, answer.text, ended_by, answer.error)
 

@@ -34,11 +34,15 @@ class ChildStarted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a child has to say at its end; ``error`` is empty when its turn completed."""
+    """What a child has to say at its end; ``error`` is empty when its turn completed.
+
+    ``spent``: input and output tokens of all its model calls; a child that was killed tells of none.
+    """
 
     exit_code: int
     text: str = ""
     error: str = ""
+    spent: tuple[int, int] = (0, 0)
 
 
 def send(connection: socket.socket, message: Any) -> None:

@@ -8,10 +8,12 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
+from agents.events import Usage
 from core import clock
 from core.db.clock import database_now
 from core.paths import halo_home
@@ -30,6 +32,8 @@ from evolution.reduce import reduce_apply, reduce_run
 from evolution.spawn import Order, Verb
 from evolution.states import ApplyStatus
 from evolution.zygote import Zygote
+from sessions_app.count_tokens import count_tokens
+from sessions_app.models import TokensOnDay
 from workspaces.publish_lock import LockHeld
 
 logger = logging.getLogger(__name__)
@@ -98,10 +102,27 @@ def _take_up(order: Order, zygote: Zygote | None, step: Step) -> Job:
         timeout=limits.run_timeout if claim.kind == "run" else limits.apply_timeout,
         on_lost=lambda: children.abort() if children is not None else None,
     )
-    children = None if zygote is None else Children(zygote, check=heart.check)
+    children = (
+        None
+        if zygote is None
+        else Children(zygote, check=heart.check, account=partial(_account, row.workspace_id))
+    )
     heart.start(since=sent)
     settings = Settings.load(halo_home(), row.workspace.paths)
     return Job(order, row, heart, children, settings, step)
+
+
+def _account(workspace_id: int, spent: tuple[int, int]) -> None:
+    """A day's figure that can't be written is no reason to give up what was paid for."""
+    try:
+        count_tokens(
+            workspace_id=workspace_id,
+            use=TokensOnDay.Use.EVOLUTION,
+            spent=Usage(*spent),
+            now=database_now(),
+        )
+    except DatabaseError:
+        logger.exception("%s and %s tokens could not be counted", *spent)
 
 
 def _claim_of(order: Order) -> Claim:

@@ -13,6 +13,7 @@ from core.ids import first_row_id_at
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_HOLDS_WORKSPACE, APPLY_UNSUCCESSFUL, ApplyStatus, RunStatus
 from halo_site.dashboard_health import Health, look
+from halo_site.dashboard_tokens import TokenChart, read_tokens
 from sessions_app.models import Session
 from workspaces.models import Workspace
 
@@ -73,6 +74,7 @@ class Dashboard:
     queued: list[EvolutionRun | EvolutionApply] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
+    tokens: TokenChart = field(default_factory=TokenChart)
 
     @property
     def waiting_more(self) -> int:
@@ -117,6 +119,7 @@ def read_dashboard(*, now: datetime) -> Dashboard:
         queued=queued[:SHOWN],
         events=list(Event.objects.order_by("-id")[:EVENTS_SHOWN]),
         places=list(_places(now)),
+        tokens=read_tokens(now=now),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agents.sandbox import why_unavailable
+from core.texts import span_words
 from evolution import tasks
 from halo_site import ticking
 
@@ -40,8 +41,8 @@ def _ticker(now: datetime) -> Sign:
         return Sign(True, "first tick still to come")
     silent = now - latest
     if silent > _TICKS_WITHIN:
-        return Sign(False, f"no tick for {words(silent)}: nothing that waits is started")
-    return Sign(True, f"tick {words(silent)} ago")
+        return Sign(False, f"no tick for {span_words(silent)}: nothing that waits is started")
+    return Sign(True, f"tick {span_words(silent)} ago")
 
 
 def _cluster(now: datetime) -> Sign:
@@ -50,19 +51,10 @@ def _cluster(now: datetime) -> Sign:
         return Sign(True, "no cluster, the web process ticks alone")
     silent = now - latest
     if silent > _CLUSTER_WITHIN:
-        return Sign(False, f"cluster silent for {words(silent)}")
+        return Sign(False, f"cluster silent for {span_words(silent)}")
     return Sign(True, "cluster")
 
 
 def _sandbox() -> Sign:
     why = why_unavailable()
     return Sign(False, why) if why else Sign(True, "sandbox")
-
-
-def words(span: timedelta) -> str:
-    """One unit: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
-    seconds = max(0, int(span.total_seconds()))
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

@@ -140,3 +140,25 @@ class RunningSession(ProcessFields):
 
     def __str__(self) -> str:
         return f"{self.session_id} since {self.started_at}"
+
+
+class TokensOnDay(models.Model):
+    """What a workspace's agents used on one day (UTC); kept, so that a chart needs no logs."""
+
+    class Use(models.TextChoices):
+        CHAT = "chat"
+        EVOLUTION = "evolution"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
+    day = models.DateField()
+    use = models.CharField(max_length=16, choices=Use)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["day", "workspace", "use"], name="tokens_once_a_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workspace_id} {self.day} {self.use}"

@@ -21,11 +21,12 @@ from core.db.text import storable
 from core.paths import HaloHome
 from core.settings_file import Settings
 from sessions_app import lease, queue, stamps
+from sessions_app.count_tokens import count_tokens
 from sessions_app.create import announce
 from sessions_app.errors import SessionRefused, SessionUnreadable
 from sessions_app.logs import FsyncPolicy, LeaseLostError, RawView, SessionLog, UiView
 from sessions_app.logs import records as make
-from sessions_app.models import QueuedMessage, Session
+from sessions_app.models import QueuedMessage, Session, TokensOnDay
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.settlement import settle_turn
 from sessions_app.titles import title_of
@@ -125,6 +126,7 @@ def finish_turn(
         _tell_compacted(opened, now)
     with transaction.atomic():
         lease.confirm(opened.held)
+        _count(opened, spent, now)
         if outcome.status != "interrupted":
             queue.mark_worked(opened.pending, now=now)
         values: dict[str, object] = {
@@ -152,8 +154,13 @@ def finish_compaction(opened: OpenSession, *, spent: Usage, now: datetime) -> No
     _tell_compacted(opened, now)
     with transaction.atomic():
         lease.confirm(opened.held)
+        _count(opened, spent, now)
         Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now, **values)
         announce(opened.row, change="compacted", now=now)
+
+
+def _count(opened: OpenSession, spent: Usage, now: datetime) -> None:
+    count_tokens(workspace_id=opened.row.workspace_id, use=TokensOnDay.Use.CHAT, spent=spent, now=now)
 
 
 def _tell_compacted(opened: OpenSession, now: datetime) -> None:
@@ -185,6 +192,7 @@ def land_turn(opened: OpenSession, *, spent: Usage, now: datetime) -> None:
         values["output"] = storable(wire.message_text(last))
     with transaction.atomic():
         lease.confirm(opened.held)
+        _count(opened, spent, now)
         Session.objects.filter(pk=opened.row.pk).update(**values)
         announce(opened.row, change="turn_ended", now=now)
 

@@ -7,8 +7,7 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 
-from core.texts import for_terminal
-from evolution.console.as_text import age as age_of
+from core.texts import for_terminal, span_words
 
 register = template.Library()
 
@@ -21,7 +20,7 @@ def visible(value: object) -> str:
 
 @register.filter
 def age(moment: datetime | None) -> str:
-    return age_of(moment, now=timezone.now()) if moment else ""
+    return span_words(timezone.now() - moment) if moment else ""
 
 
 @register.filter

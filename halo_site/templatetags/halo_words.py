@@ -11,15 +11,21 @@ from django.db.models import Model
 from django.urls import reverse
 
 from core.db.models import Event
+from core.texts import span_words
 from evolution.models import EvolutionApply, EvolutionRun
-from halo_site import dashboard_health
 
 register = template.Library()
 
 
 @register.filter
 def ago(moment: datetime, now: datetime) -> str:
-    return dashboard_health.words(now - moment)
+    return span_words(now - moment)
+
+
+@register.filter
+def thousands(number: int) -> str:
+    """``12,345``"""
+    return f"{number:,}"
 
 
 @register.filter

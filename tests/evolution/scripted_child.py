@@ -37,4 +37,5 @@ def run(spec: ChildSpec, *, keys: Keys) -> wire.Answer:
     if script.get("raise"):
         raise RuntimeError(script["raise"])
     text = Path("/proc/self/environ").read_text() + repr(dict(os.environ)) if script.get("environ") else ""
-    return wire.Answer(script.get("exit", 0), text or script.get("say", ""), script.get("error", ""))
+    spent = tuple(script.get("spent", (0, 0)))
+    return wire.Answer(script.get("exit", 0), text or script.get("say", ""), script.get("error", ""), spent)

@@ -75,6 +75,15 @@ def test_the_brief_goes_in_and_the_answer_comes_out(children: Children, tmp_path
     assert (tmp_path / "attempt/sub-cli.log").read_text() == "working\nagain\n"
 
 
+def test_what_each_child_used_is_accounted_for(warm: zygote.Zygote, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    children = Children(warm, check=lambda: None, grace_sec=0.2, account=told.append)
+    children.run(spec(tmp_path, {"spent": [120, 30]}))
+    children.run(spec(tmp_path, {"exit": 1, "error": "no model", "spent": [7, 0]}))
+    children.run(spec(tmp_path, {"die": signal.SIGKILL}))
+    assert told == [(120, 30), (7, 0), (0, 0)]
+
+
 def test_a_child_that_dies_is_an_answer_too(children: Children, tmp_path: Path) -> None:
     killed = children.run(spec(tmp_path, {"die": signal.SIGKILL}))
     assert killed.exit_code != 0

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from agents.events import Usage
 from core import clock
 from core.db.models import record_event
 from evolution import transitions
@@ -17,6 +18,9 @@ from evolution.claim import Observed
 from evolution.standstill import account_of
 from halo_site import ticking
 from halo_site.dashboard import EVENTS_SHOWN, SHOWN, read_dashboard
+from halo_site.dashboard_tokens import DAYS
+from sessions_app.count_tokens import count_tokens
+from sessions_app.models import TokensOnDay
 from tests.evolution.rows import Rows
 from tests.site.people import browser
 
@@ -141,6 +145,28 @@ def test_the_last_events_are_told_in_words(rows: Rows) -> None:
     assert f"run …{run.pk[-4:]} awaiting review" in shown
     assert "setting key-14 changed" in shown
     assert "key-5 " not in shown
+
+
+def test_tokens_of_the_last_two_weeks_are_drawn_and_told(rows: Rows) -> None:
+    now, use = clock.now(), TokensOnDay.Use
+    for back, kind, spent in (
+        (0, use.CHAT, Usage(900, 100)),
+        (0, use.EVOLUTION, Usage(2500, 500)),
+        (3, use.CHAT, Usage(400, 0)),
+        (20, use.CHAT, Usage(70_000, 0)),
+    ):
+        moment = now - timedelta(days=back)
+        count_tokens(workspace_id=rows.workspace.pk, use=kind, spent=spent, now=moment)
+
+    chart = read_dashboard(now=now).tokens
+
+    today, earlier = chart.bars[-1], chart.bars[-4]
+    assert (today.chat, today.evolution, today.chat_height, today.evolution_height) == (1000, 3000, 25, 75)
+    assert (earlier.chat, earlier.chat_top, earlier.evolution_height) == (400, 90, 0)
+    assert (chart.chat, chart.evolution, chart.most, len(chart.bars)) == (1400, 3000, 4000, DAYS)
+    shown = browser("reviewer").get("/admin/dashboard/").content.decode()
+    assert "<td>1,000</td><td>3,000</td>" in shown
+    assert "70,000" not in shown
 
 
 def test_the_page_costs_the_same_whatever_there_is(rows: Rows) -> None:

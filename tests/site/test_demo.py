@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,15 @@ def _surface(folder: Path) -> dict[str, bytes]:
         for path in sorted(halo.rglob("*"))
         if path.is_file() and path.relative_to(halo).parts[0] in kept
     }
+
+
+def _tokens(home: Path) -> list[str]:
+    """The uses of which the day has a figure."""
+    with closing(sqlite3.connect(home / "halo.sqlite3")) as database:
+        rows = database.execute(
+            "SELECT use FROM sessions_app_tokensonday WHERE input_tokens > 0 AND output_tokens > 0 ORDER BY use"
+        )
+        return [use for (use,) in rows]
 
 
 @pytest.mark.timeout(300)
@@ -46,6 +57,7 @@ def test_the_demo_publishes_a_change_and_its_rollback_line_takes_it_back(tmp_pat
     assert changed, "the demo changed no live file"
     for rel in changed:
         assert f"draft/{rel}" in done.stdout
+    assert _tokens(home) == ["chat", "evolution"]
     rollback = next(line for line in done.stdout.splitlines() if " evo rollback apply-" in line)
 
     back = subprocess.run(
