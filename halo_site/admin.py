@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import ManyToManyField
+from django.db.models import Field, ManyToManyField
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -18,7 +21,9 @@ admin.site.unregister([User, Group])
 
 # Boxes to tick, in place of Django's two lists with arrows: they fit a narrow window, can be walked by Tab, and say to
 # a screen reader what they are.
-_TICKED = {ManyToManyField: {"widget": UnfoldAdminCheckboxSelectMultiple}}
+_TICKED: Mapping[type[Field[Any, Any]], Mapping[str, Any]] = {
+    ManyToManyField: {"widget": UnfoldAdminCheckboxSelectMultiple}
+}
 
 
 @admin.register(User)

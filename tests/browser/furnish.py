@@ -5,8 +5,9 @@ A process of its own, because the tests' own database is not the one that the br
     python -m tests.browser.furnish FOLDER <<< '[{"name": "shop", "runs": [{"hint": "too long"}]}]'
 
 Every workspace is a copy of the sample. A run stays ``pending`` unless its ``to`` says ``review`` or ``applied``
-(``merge_hint``: the reviewer's); ``edit`` is text that a person adds to the changed file afterwards. Prints the
-ids: ``{"shop": {"path", "workspace", "runs": [{"run", "apply", "session"}]}}``.
+(``merge_hint``: the reviewer's); ``edit`` is text that a person adds to the changed file afterwards. ``open``: also
+a session in which nothing was said. Prints the ids:
+``{"shop": {"path", "workspace", "session", "runs": [{"run", "apply", "session"}]}}``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _furnish(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     for ids, run in zip(made, wanted["runs"], strict=True):
         if run.get("to") == "review":
             _reviewable(ids["run"])
-    return {"path": str(path), "workspace": workspace.pk, "runs": made}
+    opened = _conversation(workspace, []).pk if wanted.get("open") else ""
+    return {"path": str(path), "workspace": workspace.pk, "runs": made, "session": opened}
 
 
 def _run(workspace: Any, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def _conversation(workspace: Any, messages: list[str]) -> Any:
         agent_id="support",
         agent_name="Support",
         access_level="full",
-        title=messages[0],
+        title=messages[0] if messages else "",
         now=database_now(),
     )
     engine = Engine(home=halo_home())

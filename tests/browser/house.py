@@ -31,6 +31,7 @@ class Place:
     path: Path
     workspace: int
     runs: list[Made]
+    session: str = ""
 
     @property
     def rules(self) -> Path:
@@ -59,6 +60,7 @@ def furnish(home: Path, folder: Path, *wanted: dict[str, Any]) -> dict[str, Plac
         name: Place(
             path=Path(made["path"]),
             workspace=made["workspace"],
+            session=made["session"],
             runs=[Made(run["run"], run["apply"] or "", run["session"]) for run in made["runs"]],
         )
         for name, made in json.loads(printed).items()
@@ -73,7 +75,7 @@ def run_python(home: Path, *arguments: str, stdin: str | None = None) -> str:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -27,6 +27,7 @@ PAGES = {
     "workspace": "/workspaces/workspace/{workspace}/change/",
     "sessions": "/sessions_app/session/",
     "transcript": "/sessions_app/session/{session}/change/",
+    "chat": "/sessions_app/session/{session}/chat/",
     "events": "/core/event/",
     "settings": "/settings/",
     "settings of a workspace": "/settings/?workspace={workspace}",
