@@ -121,7 +121,7 @@ def _page(
             "missing": missing,
             "may_chat": _user(request).has_perm(CHAT),
             "client_id": secrets.token_hex(16),
-            "commands": commands.known(),
+            "commands": [*commands.known(), *commands.of_session(session)],
             **since(request),
             "refused": refused,
             "asked_to_delete": asked_to_delete,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,10 +78,8 @@ def missing_to_send(session: Session, caller: Caller) -> str:
 
 
 def _run_once(session: Session, text: str, client_id: str, caller: Caller, now: datetime) -> CommandResult:
-    key = (session.pk, client_id)
-    known = _answers.get(key)
-    if known is None:
-        known = commands.run(
+    def run() -> CommandResult:
+        return commands.run(
             text,
             session=session,
             user=caller.user,
@@ -88,8 +87,8 @@ def _run_once(session: Session, text: str, client_id: str, caller: Caller, now: 
             now=now,
             place=_place(session),
         )
-        _answers.put(key, known)
-    return known
+
+    return _answers.once((session.pk, client_id), run)
 
 
 def _place(session: Session) -> Place:
@@ -127,18 +126,25 @@ class _Answers:
     """The last commands' answers, so that one sent again over a new connection isn't run again."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], CommandResult] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], Future[CommandResult]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: tuple[str, str]) -> CommandResult | None:
+    def once(self, key: tuple[str, str], run: Callable[[], CommandResult]) -> CommandResult:
+        """The answer to ``key``: that of the run before, or of the one that is under way in another thread."""
         with self._lock:
-            return self._kept.get(key)
-
-    def put(self, key: tuple[str, str], answer: CommandResult) -> None:
-        with self._lock:
-            self._kept[key] = answer
+            known = self._kept.get(key)
+            answer = self._kept[key] = known or Future()
             while len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
+        if known is None:
+            try:
+                answer.set_result(run())
+            finally:
+                if not answer.done():  # it failed: who asks again runs it again, who waits asks again
+                    with self._lock:
+                        self._kept.pop(key, None)
+                    answer.cancel()
+        return answer.result()
 
 
 _answers = _Answers()

@@ -302,6 +302,7 @@
       take(files);
     });
     const chooser = document.getElementById("chat-image");
+    chooser.hasChangeListener = true; // keeps away unfold's, which looks for the text field of its own markup
     chooser.addEventListener("change", async function () {
       await take([...chooser.files]);
       chooser.value = "";

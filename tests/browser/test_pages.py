@@ -28,6 +28,7 @@ PAGES = {
     "sessions": "/sessions_app/session/",
     "transcript": "/sessions_app/session/{session}/change/",
     "chat": "/sessions_app/session/{session}/chat/",
+    "new session": "/sessions_app/session/new/",
     "events": "/core/event/",
     "settings": "/settings/",
     "settings of a workspace": "/settings/?workspace={workspace}",
