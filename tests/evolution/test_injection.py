@@ -65,7 +65,9 @@ class Injected:
     def halo(self) -> Path:
         return self.world.paths.halo
 
-    def play(self, *, draft: Calls, score: Calls | None = None, merge: Calls | None = None) -> Any:
+    def play(
+        self, *, draft: Calls, score: Calls | None = None, merge: Calls | None = None, access: str = "full"
+    ) -> Any:
         """Let it work to its end; the run."""
         parts = {
             "# Brief: draft": draft,
@@ -78,7 +80,7 @@ class Injected:
             steps += [{"when": when, "calls": calls}, {"when": when, "times": 0, "text": "Done."}]
         steps.append({"when": PROBE, "times": 0, "text": "Two hours."})
         self.script.write_text(json.dumps(steps))
-        run = self.world.pending()
+        run = self.world.pending(source_access=access)
         tick_to_rest(agents=CHILD)
         return fresh(run)
 
@@ -201,9 +203,7 @@ def test_a_merger_can_add_no_file_to_what_the_gates_let_through(injected: Inject
 
 @pytest.mark.parametrize("access", ["workspace", "readonly", "webhook"])
 def test_a_guests_conversation_never_lands_by_itself(injected: Injected, access: str) -> None:
-    original = injected.world.pending
-    injected.world.pending = lambda: original(source_access=access)  # type: ignore[method-assign]
-    run = injected.play(draft=[RULE, PATCH])
+    run = injected.play(draft=[RULE, PATCH], access=access)
     assert run.status == "awaiting_review"
     assert run.auto_reason in ("source_access", "source_webhook")
     injected.nothing_landed()
