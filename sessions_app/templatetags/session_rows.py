@@ -1,14 +1,41 @@
-"""What the templates of rows need: pictures as addresses that load nothing."""
+"""What the templates of rows need: moments, what a tool was called with, pictures as addresses that load nothing.
+
+Rows come out of files that anybody may have written: whatever doesn't fit is shown as it stands, or not at all.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from sessions_app.images import data_address
 
 register = template.Library()
+ARGUMENT_CHARS = 80
+
+
+@register.filter
+def moment(stamp: Any) -> str:
+    """``29 Nov 2026 19:48:46`` in the installation's time zone."""
+    try:
+        at = datetime.fromisoformat(stamp)
+        return date_format(timezone.localtime(at), "j M Y H:i:s")
+    except (TypeError, ValueError, OverflowError):  # no moment, or one without a zone
+        return str(stamp) if stamp else ""
+
+
+@register.filter
+def first_argument(arguments: Any) -> str:
+    """The first text a tool was called with, in one line: usually the path, the pattern or the command."""
+    values = arguments.values() if isinstance(arguments, Mapping) else ()
+    text = next((value for value in values if isinstance(value, str) and value.strip()), "")
+    line = " ".join(text[: 4 * ARGUMENT_CHARS].split())
+    return line if len(line) <= ARGUMENT_CHARS else f"{line[:ARGUMENT_CHARS]}…"
 
 
 @register.filter
