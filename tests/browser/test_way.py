@@ -1,4 +1,4 @@
-"""The whole way of a change, from the list of runs to its rollback: by mouse, and by keyboard alone.
+"""The whole way of a change, from the conversation to its rollback: by mouse, and by keyboard alone.
 
 Nothing is reloaded here by hand: what moves, moves by itself.
 """
@@ -17,22 +17,34 @@ from tests.browser.watch import assert_fits
 
 WORK_MS = 120_000  # the longest that a step of the pipeline is waited for
 NEW_RULE = "Answer in at most two sentences."
+QUESTION = "How much is shipping to Austria?"
+MENU = "Menu"
 LOOKS = [(WIDE, "light"), (NARROW, "dark")]
 
 
 @pytest.fixture
 def place(house: House, request: pytest.FixtureRequest) -> Place:
-    """A workspace with a run that nobody has begun to work on yet."""
+    """A workspace with a session in which nobody has said anything yet."""
     name = "".join(letter for letter in request.node.name if letter.isalnum())
-    return house.furnish({"name": name, "runs": [{"hint": TOO_LONG}]})[name]
+    return house.furnish({"name": name, "runs": [], "open": True})[name]
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_by_mouse(width: int, scheme: str, visit: Callable[..., Page], place: Place) -> None:
     before = place.rules.read_text()
-    page = visit(f"/admin/evolution/evolutionrun/?workspace={place.workspace}", width=width, scheme=scheme)
-    expect(page.locator("#runs .halo-badge").get_by_text("awaiting review")).to_be_visible(timeout=WORK_MS)
-    page.get_by_role("link", name=TOO_LONG).click()
+    page = visit(f"/admin/sessions_app/session/{place.session}/chat/", width=width, scheme=scheme)
+    message = page.get_by_label("Message", exact=True)
+    for text in (QUESTION, f"/evo {TOO_LONG}"):
+        message.fill(text)
+        page.get_by_role("button", name="Send").click()
+        _is_answered(page, text)
+        assert_fits(page)
+
+    if width == NARROW:
+        page.get_by_role("button", name=MENU).click()
+    page.get_by_role("link", name="Runs").click()
+    _is_drafted(page, place)
+    _run_of(page, place).click()
     expect(page.locator("#evidence").get_by_text(NEW_RULE).first).to_be_visible()
     assert_fits(page)
 
@@ -62,9 +74,18 @@ def test_by_mouse(width: int, scheme: str, visit: Callable[..., Page], place: Pl
 @pytest.mark.parametrize(("width", "scheme"), [(WIDE, "dark"), (NARROW, "light")])
 def test_by_keyboard_alone(width: int, scheme: str, visit: Callable[..., Page], place: Place) -> None:
     before = place.rules.read_text()
-    page = visit(f"/admin/evolution/evolutionrun/?workspace={place.workspace}", width=width, scheme=scheme)
-    expect(page.locator("#runs .halo-badge").get_by_text("awaiting review")).to_be_visible(timeout=WORK_MS)
-    _press(page, page.get_by_role("link", name=TOO_LONG), "Enter")
+    page = visit(f"/admin/sessions_app/session/{place.session}/chat/", width=width, scheme=scheme)
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    for text in (QUESTION, f"/evo {TOO_LONG}"):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        _is_answered(page, text)
+
+    if width == NARROW:
+        _press(page, page.get_by_role("button", name=MENU), "Enter")
+    _press(page, page.get_by_role("link", name="Runs"), "Enter")
+    _is_drafted(page, place)
+    _press(page, _run_of(page, place), "Enter")
     expect(page.locator("#evidence").get_by_text(NEW_RULE).first).to_be_visible()
 
     page.keyboard.press("a")
@@ -122,6 +143,28 @@ def test_rejecting_needs_a_reason_and_keeps_it(house: House, visit: Callable[...
     expect(page.locator("#top .halo-badge")).to_have_text("rejected")
     expect(page.locator("#top")).to_contain_text("one sentence is enough")
     assert place.rules.read_text() == before
+
+
+def _is_answered(page: Page, text: str) -> None:
+    """The question has its answer, or the command its line; nothing works any more."""
+    expect(page.locator("#chat-rows")).to_contain_text(
+        "Queued as run-" if text.startswith("/evo") else "€6.90", timeout=WORK_MS
+    )
+    expect(page.locator("#chat-state")).to_contain_text("At rest", timeout=WORK_MS)
+
+
+def _line_of(page: Page, place: Place) -> Locator:
+    return page.locator("#runs tr", has_text=place.path.name)
+
+
+def _run_of(page: Page, place: Place) -> Locator:
+    return _line_of(page, place).get_by_role("link", name=TOO_LONG)
+
+
+def _is_drafted(page: Page, place: Place) -> None:
+    """The list moves by itself until the draft waits for a person."""
+    badge = _line_of(page, place).locator(".halo-badge").get_by_text("awaiting review")
+    expect(badge).to_be_visible(timeout=WORK_MS)
 
 
 def _is_landed(page: Page) -> bool:
