@@ -16,9 +16,6 @@ from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RunStatus
 from evolution.words import check_length
 
-ASKED_ANEW = "retry with a new hint"
-"""What a row says of a retry with another hint: whoever gave it asked as well (four eyes)."""
-
 
 def seen_now(run: EvolutionRun) -> RunSeen:
     """The run as whoever loaded this row was shown it."""
@@ -84,7 +81,7 @@ def check_approvable(run: EvolutionRun, *, user: User, four_eyes: bool) -> None:
             f"Nobody asked for {run} by name, and four_eyes wants two people; ask with `halo chat --as USER`.",
             run=run.pk,
         )
-    if four_eyes and run.decided_by_id == user.pk and run.decision_reason == ASKED_ANEW:
+    if four_eyes and run.hint_by_id == user.pk:
         raise Refused(
             "four_eyes",
             f"You asked for {run} anew, with a hint of your own; with four_eyes someone else decides.",

@@ -146,6 +146,10 @@ class EvolutionRun(Worked):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
     user_hint = models.TextField(blank=True)
+    hint_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    """Who gave ``user_hint`` in a retry, in place of the asker's; stays whatever is decided later (four eyes)."""
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
     current_apply = models.ForeignKey(
         EvolutionApply, on_delete=models.PROTECT, null=True, related_name="current_runs"

@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 
 from core.db.text import storable
 from evolution import permissions, ticker, transitions
-from evolution.approve import ASKED_ANEW
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
 from evolution.states import APPLY_UNSUCCESSFUL, RUN_MOVES, RunStatus
@@ -38,10 +37,9 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
             run_id=run.pk,
             source=source,
             attempt=attempt,
-            hint=run.user_hint if hint is None else storable(hint.strip()),
+            hint=None if hint is None else storable(hint.strip()),
             user=user,
             now=now,
-            reason="retry" if hint is None else ASKED_ANEW,
             archived=run.archived_at is not None,
         )
     ticker.request_tick()

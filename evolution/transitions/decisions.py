@@ -118,13 +118,14 @@ def retry(
     run_id: str,
     source: RunStatus,
     attempt: int,
-    hint: str,
+    hint: str | None,
     user: Person,
     now: datetime,
-    reason: str = "retry",
     archived: bool = False,
 ) -> None:
-    """Back to the queue with ``hint`` (the old one, when the person chose to keep it) and a fresh budget.
+    """Back to the queue with ``hint`` (None: the person chose to keep the old one) and a fresh budget.
+
+    Whoever gave the hint in force has asked as well, and stays named whoever decides on the run later.
 
     ``archived``: it is, and its folder was unpacked; one that the archive pass takes meanwhile has changed.
     Raises Refused ``changed``, or ``already_pending`` when the same request waits already.
@@ -144,10 +145,10 @@ def retry(
                     **_FRESH_RUN,
                     **released_values(),
                     "attempts_base": F("attempts"),
-                    "user_hint": hint,
+                    **({} if hint is None else {"user_hint": hint, "hint_by_id": user.pk}),
                     "decided_by_id": user.pk,
                     "decided_at": now,
-                    "decision_reason": reason,
+                    "decision_reason": "retry" if hint is None else "retry with a new hint",
                 },
                 detail={"by": user.pk},
             )

@@ -143,6 +143,41 @@ def test_with_four_eyes_whoever_asked_does_not_approve(rows: Rows, rita: User) -
     assert approve(runs=[seen_now(own)], user=karl, now=NOW).approved_by == karl
 
 
+@pytest.mark.usefixtures("four_eyes")
+def test_with_four_eyes_the_hint_in_force_is_its_givers_whatever_was_decided_since(
+    rows: Rows, rita: User
+) -> None:
+    """Neither a retry that keeps it, nor a rejection, nor another's approval makes it someone else's."""
+    karl = make_user("karl", "review")
+    run = rows.in_review(requested_by=make_user("olga", "review"))
+
+    def again(user: User, hint: str | None) -> EvolutionRun:
+        now = fresh(run)
+        retry(run_id=run.pk, attempt=now.attempts, hint=hint, user=user, now=NOW)
+        claim = transitions.claim_run(run_id=run.pk, attempts=now.attempts, now=NOW)
+        assert claim is not None
+        transitions.await_review(claim, score=SCORE, auto_reason="", has_observation=False, now=NOW)
+        return fresh(run)
+
+    again(rita, "mine")
+    for keeper in (rita, karl):
+        kept = again(keeper, None)
+        with refused("four_eyes"):
+            approve(runs=[seen_now(kept)], user=rita, now=NOW)
+    reject(run=seen_now(kept), user=karl, reason="no", now=NOW)
+    kept = again(karl, None)
+    with refused("four_eyes"):
+        approve(runs=[seen_now(kept)], user=rita, now=NOW)
+    rows.failed_apply(approve(runs=[seen_now(kept)], user=karl, now=NOW))
+    with refused("four_eyes"):
+        approve(runs=[seen_now(fresh(run))], user=rita, now=NOW)
+
+    anew = again(karl, "karl's")
+    with refused("four_eyes"):
+        approve(runs=[seen_now(anew)], user=karl, now=NOW)
+    assert approve(runs=[seen_now(anew)], user=rita, now=NOW).approved_by == rita
+
+
 def test_without_four_eyes_whoever_asked_may_approve(rows: Rows, rita: User) -> None:
     run = rows.in_review(requested_by=rita)
 
