@@ -118,6 +118,13 @@ async def test_a_hint_that_names_sources_is_a_limit(tmp_path: Path, hint: str) -
     assert "run-01: left out" in case.apply.text("apply.log")
 
 
+@pytest.mark.parametrize("hint", ["not run-01", "leave out run-01 and run-02"])
+async def test_a_hint_that_leaves_no_source_applies_none(tmp_path: Path, hint: str) -> None:
+    case = await merging(tmp_path / "a", *["too long", "I hate bullet points"][: hint.count("run-")])
+    await case.run(hint)
+    assert case.aborted() == "The reviewer's hint leaves nothing to apply."
+
+
 async def test_a_hint_may_soften_a_rule(tmp_path: Path) -> None:
     case = await merging(tmp_path / "a", "too long")
     text = await case.run("fine, but answer in at most four sentences")

@@ -140,7 +140,7 @@ async def test_the_same_texts_give_the_same_score(drafted: Attempt) -> None:
     assert await scored(drafted, "A new chain costs €25.") == await scored(drafted, "A new chain costs €25.")
 
 
-async def regressed(attempt: Attempt, answer: str) -> int:
+async def regressed(attempt: Attempt, answer: str, *, reviewer_hint: str = "") -> int:
     (attempt.folder / "dry-run-output.txt").write_text("A new chain costs €25. Change them in time.")
     (attempt.folder / "answer.txt").write_text(answer)
     folder = attempt.folder
@@ -150,7 +150,7 @@ async def regressed(attempt: Attempt, answer: str) -> int:
         sample=1,
         language="en-US",
         hint="",
-        reviewer_hint="",
+        reviewer_hint=reviewer_hint,
         scenario=SCENARIO,
         patch=folder / "patch.md",
         baseline=folder / "baseline.md",
@@ -169,3 +169,11 @@ async def test_a_regression_is_told_from_a_change_that_holds(drafted: Attempt) -
     assert await regressed(drafted, "A new chain costs €25.") >= 90
     assert await regressed(drafted, CONTROL) < 50
     assert await regressed(drafted, "") == 0
+
+
+@pytest.mark.parametrize("hint", ["fine, but answer in at most five sentences", "leave out at most two"])
+async def test_what_the_reviewers_hint_took_away_is_no_loss(drafted: Attempt, hint: str) -> None:
+    longer = "A new chain costs €25. It is in stock. We fit it. It takes an hour."
+    assert await regressed(drafted, longer) < 50
+    assert await regressed(drafted, longer, reviewer_hint=hint) >= 50
+    assert await regressed(drafted, longer, reviewer_hint="looks good to me") < 50

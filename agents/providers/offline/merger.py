@@ -24,9 +24,9 @@ class Unmergeable(Exception):
 
 @dataclass(slots=True)
 class Limit:
-    """What the reviewer's hint allows: which sources, lines to leave out, rules instead."""
+    """What the reviewer's hint allows: which sources (None: all), lines to leave out, rules instead."""
 
-    only: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
     left_out: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = field(default_factory=tuple)
 
@@ -51,7 +51,7 @@ def _merge(brief: Brief) -> Task:
     for source in sources:
         name = source.fields["Source"]
         yield (Call("file_read", {"path": source.fields["Patch"]}),)
-        if limit.only and name not in limit.only:
+        if limit.only is not None and name not in limit.only:
             log.append(f"{name}: left out, as the reviewer's hint says")
             continue
         log += yield from _apply(brief, source, limit, taken, texts)
@@ -117,14 +117,28 @@ def _limit(hint: str, names: Sequence[str]) -> Limit:
         return Limit(only=frozenset(names) - named if leaving else named, rules=rules)
     if rules:
         return Limit(rules=rules)
-    left_out = tuple(found.strip(" \"“”'`") for found in _LEAVE_OUT.findall(hint))
-    if left_out:
+    if left_out := _left_out(hint):
         return Limit(left_out=left_out)
     if _LIMITS.search(hint):
         raise Unmergeable(
             f"The reviewer's hint sets a limit that the {NAME} can't read: {' '.join(hint.split())}"
         )
     return Limit()
+
+
+def _left_out(hint: str) -> tuple[str, ...]:
+    return tuple(found.strip(" \"“”'`") for found in _LEAVE_OUT.findall(hint))
+
+
+def rules_left(rules: Sequence[Rule], hint: str) -> list[Rule]:
+    """Of a source's rules what a merge under this reviewer's hint leaves, the hint's own in place of some."""
+    instead = find(hint)
+    words = () if instead else _left_out(hint)
+    return [
+        next((rule for rule in instead if rule.contradicts(own)), own)
+        for own in rules
+        if not any(term(left) in own.sentence.lower() for left in words)
+    ]
 
 
 def _within(limit: Limit, new: str, change: Diff) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from agents.providers.offline import NAME, evidence, files
 from agents.providers.offline.brief import Brief
 from agents.providers.offline.drafter import rules_of_patch
+from agents.providers.offline.merger import rules_left
 from agents.providers.offline.rules import Rule, find, in_force
 from agents.providers.offline.steps import Call, Result, Task
 from agents.providers.offline.texts import language
@@ -45,10 +46,11 @@ def score(brief: Brief) -> Task:
 
 
 def regress(brief: Brief) -> Task:
-    """The answer on the merged files against the one that was approved."""
+    """The answer on the merged files against the one that was approved, as far as the reviewer let it through."""
     texts = yield from _texts(brief, ("Patch", "Baseline", "Dry run", "Answer"))
     changes = evidence.diffs(brief.section("Changed files").blocks)
-    rules = _rules(texts["Patch"], changes)
+    hint = brief.section("Reviewer's hint").block("hint")
+    rules = rules_left(_rules(texts["Patch"], changes), hint)
     _, changed = yield from _changed_files(brief, changes)
     scenario = brief.section("Scenario")
     test, original = scenario.block("testMessage"), scenario.block("originalMessage")
