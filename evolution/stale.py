@@ -20,7 +20,9 @@ def why_stale(row: EvolutionRun | EvolutionApply, *, now: datetime, timeout: tim
         minutes = int((now - last_sign).total_seconds() // 60)
         return f"no heartbeat for {minutes} minutes"
     if row.process is None:
-        return "its wrapper never reported" if now - row.started_at > REPORTS_WITHIN else ""
+        # Begun in the future, the clock was set back since: how long ago can't be told, and another try is cheap.
+        waits = abs(now - row.started_at) <= REPORTS_WITHIN
+        return "" if waits else "its wrapper never reported"
     if row.process.is_local and not row.process.is_alive():
         return f"its wrapper (process {row.process.pid}) is gone"
     return ""

@@ -191,6 +191,13 @@ class TestStale:
         assert (run.status, run.attempts) == (RunStatus.TIMEOUT, 3)
         assert run.failure_reason == "its wrapper never reported; no tries left after 3"
 
+    def test_one_that_never_reported_is_found_though_the_clock_was_set_back(self, rows: Rows) -> None:
+        run, apply = rows.pending(), rows.approved()
+        assert len(ticked(at=timedelta(days=300)).started) == 2
+        assert ticked(at=timedelta(days=300, seconds=-20)) == TickReport()
+        again = (Order("run", run.pk, 2), Order("apply", apply.pk, 2))
+        assert ticked().started == again
+
     def test_a_reason_left_by_the_last_try_is_told(self, rows: Rows, gone: ProcessIdentity) -> None:
         apply, claim = rows.running_apply()
         at_work(claim, gone)
