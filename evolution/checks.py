@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from core.texts import encodable
 from evolution import changes, locks, sandbox
 from evolution.agent_changes import read_agent
 from evolution.artifacts.files import AttemptFiles
@@ -36,6 +37,8 @@ def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | Non
     for rel, content in really.items():
         if isinstance(content, Link):
             raise PhaseFailed(f"symlink:{rel}")
+        if encodable(rel) != rel:  # no brief, page or row could name it
+            raise PhaseFailed(f"{encodable(rel)} can't be published: its name is not UTF-8 text.")
     check_locks(ctx, tuple(really), locked)
     for rel, content in really.items():
         if isinstance(content, bytes) and (problem := parse_problem(rel, content)):

@@ -18,8 +18,9 @@ _ON_GITHUB = re.compile(
     r"|(?:ssh://)(?:[^\s/@]*@)?ssh\.github\.com(?::\d{1,5})?/"
     r"|(?:[^\s/@:]+@)?github\.com:/?)"
     r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?/?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
+"""In ASCII alone: to Unicode a dotless i is another case of ``i``, and names another host."""
 
 
 def github_origin(root: Path) -> str | None:

@@ -29,9 +29,11 @@ class Skill:
 def read_skill(data: bytes) -> Skill:
     """Raises Unreadable for whatever the loader of skills calls a fault, and for a key that contradicts itself."""
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise Unreadable(f"it doesn't parse: it is not UTF-8 text (byte {error.start})") from error
+    if "\0" in text:
+        raise Unreadable("it doesn't parse: it holds a NUL character")
     faults = parse_skill(data, skill_id="skill", where="SKILL.md").faults
     broken = next((fault for fault in faults if fault.severity == "fault"), None)
     if broken is not None:

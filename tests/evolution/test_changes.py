@@ -286,6 +286,12 @@ def test_a_key_under_metadata_counts_as_the_key() -> None:
     assert changed[0].category is MANUAL
 
 
+@pytest.mark.parametrize("where", ["description: Reviews.", "Look twice."])
+def test_a_skill_with_a_nul_does_not_parse_wherever_it_stands(where: str) -> None:
+    change = one("skills/review/SKILL.md", SKILL.replace(where, where + "\0"))
+    assert (change.category, change.why) == (MANUAL, "it doesn't parse: it holds a NUL character")
+
+
 def test_a_skill_that_was_broken_stays_a_persons_business() -> None:
     live: dict[str, Content] = {"skills/s/SKILL.md": b"---\nname: s\ndescription: a: b\n---\nx\n"}
     mended = b"---\nname: s\ndescription: a b\n---\nx\n"

@@ -152,6 +152,7 @@ class TestChecks:
             ({**NEW, "../AGENTS.md": "a\n"}, None, "AGENTS.md was changed"),
             ({"INSTRUCTIONS.md": b"\xff\n"}, None, "not UTF-8"),
             ({"INSTRUCTIONS.md": b"a\0b\n"}, None, "NUL"),
+            ({**NEW, "prompts/all/\udcff.md": "x\n"}, None, "its name is not UTF-8 text"),
             (
                 {"agents/guide/agent.yaml": "name: [\n"},
                 patch_text(target="agents/guide/agent.yaml"),

@@ -56,6 +56,8 @@ def test_an_origin_on_github_is_found_without_its_token(tmp_path: Path, url: str
         "https://evil.example/?github.com/acme/shop",
         "https://github.com@evil.example/acme/shop",
         "https://github.com/acme",
+        "https://g\u0131thub.com/acme/shop",
+        "https://github.com/\u212acme/shop",
         "https://github.com/acme/shop/../../x",
         "https://github.com/acme/..",
         "https://github.com/acme/shop?title=x",
