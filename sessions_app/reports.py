@@ -35,7 +35,19 @@ def settle(row: Session, report: Report, *, now: datetime) -> Sequence[str]:
 
 
 def send(report: Report, *, now: datetime) -> Sequence[str]:
-    return post(report.session.parent_id or "", text_of(report), source_id=report.session.pk, now=now)
+    receiver_id = receiver_of(report.session)
+    return post(receiver_id, text_of(report, receiver_id), source_id=report.session.pk, now=now)
+
+
+def receiver_of(session: Session) -> str:
+    """The parent; while that one is stopped, the nearest above it that isn't.
+
+    A stop takes all below along, so such a session was asked again since: by somebody above, who waits for the
+    answer, or by a person, and then those above count it as running. The parent would tell neither.
+    """
+    above = trees.line_of(session.pk)[:-1]
+    living = Session.objects.filter(pk__in=above, stopped_at=None, archived_at=None)
+    return max(living.values_list("pk", flat=True), key=len, default=session.parent_id or "")
 
 
 def post(receiver_id: str, text: str, *, source_id: str, now: datetime) -> Sequence[str]:
@@ -58,11 +70,11 @@ def post(receiver_id: str, text: str, *, source_id: str, now: datetime) -> Seque
     return (receiver.pk,) if wakes else ()
 
 
-def text_of(report: Report) -> str:
+def text_of(report: Report, receiver_id: str) -> str:
     session = report.session
     head = f"Report of sub-session {session.pk} ({session.agent_id}), status {report.status}"
     whole = f'get_session_output(session_id="{session.pk}", offset={report.max_chars})'
-    return f"{body(head, report, whole=whole)}\n\n{_siblings(session)}"
+    return f"{body(head, report, whole=whole)}\n\n{_others(session, receiver_id)}"
 
 
 def body(head: str, report: Report, *, whole: str) -> str:
@@ -75,8 +87,8 @@ def body(head: str, report: Report, *, whole: str) -> str:
     return f"{first}\n\n{text or '(It left no text.)'}"
 
 
-def _siblings(session: Session) -> str:
-    running = owing().filter(parent_id=session.parent_id).exclude(pk=session.pk).order_by("created_at", "pk")
+def _others(session: Session, receiver_id: str) -> str:
+    running = owing().filter(parent_id=receiver_id).exclude(pk=session.pk).order_by("created_at", "pk")
     named = [f"{row.pk} ({row.agent_id})" for row in running[: SIBLINGS_NAMED + 1]]
     if not named:
         return "None of your other sub-sessions is running."

@@ -33,12 +33,13 @@ def mark_stopped(
             Session.objects.filter(trees.within(session_id), archived_at=None).values_list("pk", flat=True)
         )
         was_due = row.report_due and row.stopped_at is None
+        receiver_id = reports.receiver_of(row)
         quieten(ids, now=now)
         announce(row, change="stopped", now=now)
         report = Report(row, "aborted", "", why)
         if row.is_root:
             return reply_to.settle(row, report, now=now)
-        if not was_due or by == row.parent_id:
+        if not was_due or by == receiver_id:
             return ()
         return reports.send(report, now=now)
 

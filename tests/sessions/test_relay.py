@@ -366,3 +366,20 @@ def test_in_the_server_a_session_of_another_workspace_works_with_its_own_sub_ses
     until(lambda: not QueuedMessage.objects.filter(worked_at=None).exists())
     target.refresh_from_db()
     assert target.reply_to is None
+
+
+def test_work_revived_below_a_stopped_session_does_not_keep_the_outcome_back(
+    session: Session, target: Session
+) -> None:
+    send(session, session_id=target.pk)
+    child = start(target, agent="clerk")
+    below = start(child, agent="clerk")
+    mark_stopped(child.pk, by=target.pk, now=clock.now())
+    queue.accept(session=below, text="a person asks", now=clock.now())
+    end_turn(target, "I wait")
+    assert not told(session)
+    assert end_turn(below, "found") == (target.pk,)
+    end_turn(target, "all of it")
+    (text,) = told(session, target)
+    assert "completed" in text
+    assert "all of it" in text

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from core import clock
-from sessions_app import queue
+from sessions_app import queue, sub_sessions
 from sessions_app.archive_session import archive_session
 from sessions_app.errors import SessionRefused
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.stop_tree import mark_stopped
 from tests.sessions.conftest import NOW
-from tests.sessions.trees import end_turn, start, told
+from tests.sessions.trees import NO_HOME, end_turn, start, told
 
 pytestmark = pytest.mark.django_db
 
@@ -238,3 +238,30 @@ def test_outside_data_goes_wherever_the_words_go(session: Session) -> None:
     end_turn(child, "what a stranger wrote")
     session.refresh_from_db()
     assert session.outside_data_at is not None
+
+
+def test_a_session_asked_again_below_a_stopped_one_reports_to_the_next_above(session: Session) -> None:
+    child = start(session)
+    below = start(child)
+    end_turn(session)
+    mark_stopped(child.pk, by=session.pk, now=clock.now())
+    sub_sessions.query(
+        caller_id=session.pk, session_id=below.pk, message="and yet?", home=NO_HOME, now=clock.now()
+    )
+    assert end_turn(below, "found it") == (session.pk,)
+    (text,) = told(session, below)
+    assert "found it" in text
+    assert text.endswith("None of your other sub-sessions is running.")
+    assert not told(child, below)
+
+
+def test_who_stops_a_session_below_a_stopped_one_hears_nothing_of_it(session: Session) -> None:
+    child = start(session)
+    below = start(child)
+    mark_stopped(child.pk, by=session.pk, now=clock.now())
+    queue.accept(session=below, text="go on", now=clock.now())
+    assert mark_stopped(below.pk, by=session.pk, now=clock.now()) == ()
+    assert not told(session)
+    queue.accept(session=below, text="go on", now=clock.now())
+    assert mark_stopped(below.pk, now=clock.now()) == (session.pk,)
+    assert "it was stopped" in told(session, below)[0]
