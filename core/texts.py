@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from datetime import timedelta
@@ -28,11 +29,15 @@ def encodable(text: str) -> str:
 
 
 def encodable_value(value: Any) -> Any:
-    """JSON-like ``value`` with all of its texts ``encodable``, keys included."""
+    """JSON-like ``value`` with all of its texts ``encodable``, keys included; a number that JSON has no name for
+    becomes the word that Python reads and writes for it (``"NaN"``), which no browser's parser chokes on.
+    """
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, dict):
         return {encodable_value(key): encodable_value(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
     return [encodable_value(item) for item in value] if isinstance(value, list) else value
 
 

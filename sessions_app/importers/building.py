@@ -18,12 +18,23 @@ NoteAt = tuple[int, make.Row]
 """A system row, and how many messages stand before it."""
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STEP = timedelta(milliseconds=1)
+_YEARS = range(1970, 9000)
+"""A time outside is none: beside it there may be no next moment, or no stamp of the usual width."""
+
+
+def usable(moment: datetime) -> bool:
+    return moment.year in _YEARS
+
+
 class Stamps:
     """Arrival stamps for messages that a person said, each once."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()
-        self._newest = ""
+        self._behind: dict[int, int] = {}
+        """Milliseconds that are given, each with a later one from where to look for the next that is free."""
+        self._newest = -1
 
     def prompt_parts(self, said: Sequence[Any], moment: datetime | None = None) -> list[dict[str, Any]]:
         """``said``: texts, and images as wire-form pieces, which come before the text.
@@ -37,7 +48,7 @@ class Stamps:
         for item in said:
             if not isinstance(item, str):
                 images.append(item)
-            elif self._take(stamps.of_text(item)):
+            elif self._keeps(stamps.of_text(item)):
                 parts.append(_prompt(images, item))
                 images = []
             else:
@@ -47,24 +58,36 @@ class Stamps:
         return parts
 
     def _stamped(self, text: str, moment: datetime) -> str:
-        step = 0
-        while not self._take(stamp := stamps.after(moment, step)):
-            step += 1
-        return stamps.stamped(stamp, text)
+        number = self._free_from((moment - _EPOCH) // _STEP)
+        self._take(number)
+        return stamps.stamped(stamps.after(_EPOCH, number), text)
 
     def next_moment(self) -> datetime:
         """For a message without a usable time: just after the newest stamp so far."""
-        if not self._newest:
-            return datetime(1970, 1, 1, tzinfo=UTC)
-        return datetime.fromisoformat(self._newest) + timedelta(milliseconds=1)
+        return _EPOCH + (self._newest + 1) * _STEP
 
-    def _take(self, stamp: str) -> bool:
-        """Whether ``stamp`` is one and was still free; it is taken now."""
-        if not stamp or stamp in self._given:
+    def _keeps(self, stamp: str) -> bool:
+        """Whether ``stamp`` is a usable one and was still free; it is taken now."""
+        if not stamp or not usable(moment := datetime.fromisoformat(stamp)):
             return False
-        self._given.add(stamp)
-        self._newest = max(self._newest, stamp)
+        number = (moment - _EPOCH) // _STEP
+        if number in self._behind:
+            return False
+        self._take(number)
         return True
+
+    def _take(self, number: int) -> None:
+        self._behind[number] = number + 1
+        self._newest = max(self._newest, number)
+
+    def _free_from(self, number: int) -> int:
+        """The first that is free; what was passed leads there at once the next time."""
+        passed = []
+        while number in self._behind:
+            passed.append(number)
+            number = self._behind[number]
+        self._behind.update(dict.fromkeys(passed, number))
+        return number
 
 
 def _prompt(images: Sequence[Any], text: str) -> dict[str, Any]:
@@ -77,9 +100,10 @@ def build(result: Imported, notes: Sequence[NoteAt] = (), *, last_line: int) -> 
     result.messages = wire.repair(result.messages)
     if not any(_prompts(message) for message in result.messages):
         raise ImportFailed(last_line, "the file ends without any message of a person")
-    results = tool_results(result.messages)
     shown: dict[str, list[str]] = {}
-    for message in result.messages:
+    for number, message in enumerate(result.messages):
+        # A call's result stands right behind its reply; some programs use the same ids in every reply.
+        results = tool_results(result.messages[number + 1 : number + 2])
         result.rows.extend(places.pop(id(message), []))
         ids = _row_ids(message, shown)
         result.rows_of.append(ids)

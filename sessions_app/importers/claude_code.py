@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from agents import history as wire
 from core import clock
 from sessions_app.importers.blocks import reply_part, result_part, said
-from sessions_app.importers.building import Stamps, build
+from sessions_app.importers.building import Stamps, build, usable
 from sessions_app.importers.claude_lines import Line, conversation, read_lines
 from sessions_app.importers.imported import Imported, ImportFailed
 from sessions_app.logs import records as make
@@ -128,5 +128,7 @@ def _moment(line: Line, otherwise: datetime) -> datetime:
     try:
         moment = datetime.fromisoformat(str(line.value.get("timestamp")))
     except ValueError:
+        return otherwise
+    if not usable(moment):
         return otherwise
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

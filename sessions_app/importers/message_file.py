@@ -50,8 +50,9 @@ def read_messages(data: bytes, *, key: str = "messages") -> MessageFile:
         return found
     values = list(_values(text))
     if len(values) == 1 and isinstance(values[0][1].get(key), list):
-        line, value = values[0]
-        found.messages = _inside(text, value[key], key, line)
+        value = values[0][1]
+        place = _place_of(text, key)
+        found.messages, _ = _array(text, place, 1 + text.count("\n", 0, place))
         found.around = {name: item for name, item in value.items() if name != key}
     else:
         for line, value in values:
@@ -105,14 +106,18 @@ def _array(text: str, start: int, line: int) -> tuple[list[Said], int]:
         position = _behind_space(text, position + 1)
 
 
-def _inside(text: str, values: list[Any], key: str, line: int) -> list[Said]:
-    """The messages of an object, with their lines when the array is found again in the text."""
-    for place in re.finditer(rf'"{key}"\s*:\s*(\[)', text):
-        start = place.start(1)
-        messages, _ = _array(text, start, 1 + text.count("\n", 0, start))
-        if [said.value for said in messages] == encodable_value(values):
-            return messages
-    return [Said(line, _checked(value, line)) for value in values]
+def _place_of(text: str, key: str) -> int:
+    """Where the value of ``key`` begins in the object that ``text`` is; the last one's, as for the parser."""
+    found = 0
+    position = _behind_space(text, _behind_space(text, 0) + 1)
+    while text.startswith('"', position):
+        name, position = _DECODER.raw_decode(text, position)
+        position = _behind_space(text, _behind_space(text, position) + 1)  # the colon
+        if name == key:
+            found = position
+        _, position = _DECODER.raw_decode(text, position)
+        position = _behind_space(text, _behind_space(text, position) + 1)  # the comma
+    return found
 
 
 def _value(text: str, position: int, line: int) -> tuple[Any, int]:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from agents import history as wire
+from core.texts import encodable_value, nests_deeper
 from sessions_app.importers.blocks import image_bytes, shown
 from sessions_app.importers.building import Stamps, build
 from sessions_app.importers.imported import Imported, ImportFailed
@@ -51,7 +52,7 @@ def converted(file: MessageFile) -> Imported:
 def _add_result(result: Imported, part: dict[str, Any]) -> None:
     """Results of one reply stand in one message."""
     last = result.messages[-1] if result.messages else None
-    if last is not None and last["kind"] == "request" and all(map(wire.is_tool_result, last["parts"])):
+    if last is not None and last["kind"] == "request" and wire.is_tool_result(last["parts"][0]):
         last["parts"].append(part)
     else:
         result.messages.append({"kind": "request", "parts": [part]})
@@ -84,9 +85,12 @@ def _reply(message: Said, tools: dict[str, str]) -> list[dict[str, Any]]:
 def _arguments(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
-            value = json.loads(value) if value.strip() else {}
+            parsed = json.loads(value) if value.strip() else {}
         except (ValueError, RecursionError):
             return {"input": value}
+        if nests_deeper(parsed):
+            return {"input": value}
+        value = encodable_value(parsed)
     return value if isinstance(value, dict) else {"input": value}
 
 

@@ -76,5 +76,6 @@ def _parse(line: bytes) -> Record | str:
     return fault_of(value) or value
 
 
-_decoder = json.JSONDecoder()
+_decoder = json.JSONDecoder(parse_constant=str)
+"""A ``NaN`` that some other program wrote becomes a text here: no view's parser takes the number."""
 _decode = _decoder.decode

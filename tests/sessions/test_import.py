@@ -285,3 +285,13 @@ def test_a_line_nested_too_deep_is_named_and_nothing_is_imported() -> None:
     deep = '{"type":"user","sessionId":"s","uuid":"u","message":{"content":' + "[" * 300 + "]" * 300 + "}}"
     with pytest.raises(ImportFailed, match="nested deeper than 64"):
         parse(f"{deep}\n{deep}\n".encode())
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999-14:00"])
+def test_a_time_at_the_end_of_all_times_is_none(time: str) -> None:
+    lines = [
+        {"type": "user", "sessionId": "s", "timestamp": time, "message": {"role": "user", "content": words}}
+        for words in ("one", "two")
+    ]
+    rows = parse("\n".join(map(json.dumps, lines)).encode()).rows
+    assert [row["stamp"] for row in rows] == ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z"]

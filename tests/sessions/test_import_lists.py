@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from agents import history as wire
 from sessions_app.import_session import import_session
 from sessions_app.importers import FORMATS, ImportFailed, parse
+from sessions_app.importers.building import Stamps
 from sessions_app.importers.message_file import read_messages
 from sessions_app.logs import read_session
 from sessions_app.models import Session
@@ -284,3 +286,88 @@ def test_lines_are_counted_once_through_a_long_file() -> None:
     messages = [{"role": "user", "content": f"{n}\n"} for n in range(20_000)]
     found = read_messages(as_array(messages))
     assert (len(found.messages), found.messages[-1].line) == (20_000, 2 + 4 * 19_999)
+
+
+EXTREMES = ("0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z")
+
+
+@pytest.mark.parametrize("stamp", EXTREMES)
+def test_a_stamp_beside_which_there_is_no_other_is_text(stamp: str) -> None:
+    said = [{"role": "user", "content": f"[{stamp}] one"}, {"role": "user", "content": "two"}]
+    rows = parse(as_array(said)).rows
+    assert [row["text"] for row in rows] == [f"[{stamp}] one", "two"]
+    assert [row["stamp"] for row in rows] == ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z"]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ('{"a": "\\ud800"}', {"a": "\N{REPLACEMENT CHARACTER}"}),
+        ('{"a": NaN, "b": [1e999, -Infinity]}', {"a": "NaN", "b": ["Infinity", "-Infinity"]}),
+        ('{"a":' * 65 + "1" + "}" * 65, {"input": '{"a":' * 65 + "1" + "}" * 65}),
+    ],
+    ids=["surrogate", "no numbers", "deep"],
+)
+def test_arguments_written_as_text_are_held_to_what_the_file_is(written: str, kept: dict[str, Any]) -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": written}}
+    imported = parse(
+        as_array([{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}])
+    )
+    (part,) = imported.messages[1]["parts"]
+    assert part["args"] == kept
+    for value in (*imported.messages, *imported.rows):
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+
+
+def test_a_number_that_json_has_no_name_for_is_a_word() -> None:
+    block = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": float("nan")}}
+    said: list[dict[str, Any]] = [{"role": "user", "content": "x"}, {"role": "assistant", "content": [block]}]
+    (part,) = parse(as_array(said)).messages[1]["parts"]
+    assert part["args"] == {"a": "NaN"}
+
+
+def test_a_list_of_the_same_name_deeper_in_the_file_is_not_the_conversation() -> None:
+    around = {
+        "meta": {"messages": [1]},
+        "text": '"messages": [2]',
+        "messages": [{"role": "user", "content": "x"}],
+    }
+    assert [row["text"] for row in parse(json.dumps(around).encode()).rows] == ["x"]
+    broken = json.dumps(
+        {"meta": {"messages": []}, "messages": [{"role": "user", "content": "x"}, 3]}, indent=0
+    )
+    with pytest.raises(ImportFailed, match="line 10: a message"):
+        parse(broken.encode(), format="openai")
+
+
+def test_results_are_shown_with_their_own_calls_when_every_reply_uses_the_same_ids() -> None:
+    said: list[dict[str, Any]] = [{"role": "user", "content": "x"}]
+    for words in ("first", "second"):
+        call = {"id": "call_0", "function": {"name": "f", "arguments": "{}"}}
+        said += [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_0", "content": words},
+        ]
+    said.append({"role": "assistant", "tool_calls": [{"id": "call_0", "function": {"name": "f"}}]})
+    results = [row["blocks"][0]["result"] for row in parse(as_array(said)).rows[1:]]
+    assert [result["text"] for result in results[:2]] == ["first", "second"]
+    assert results[2]["is_error"]
+
+
+def test_stamps_of_one_moment_are_counted_on_and_not_searched_anew() -> None:
+    given = Stamps()
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    for count in range(3_000):
+        given.prompt_parts([str(count)], moment)
+    steps = 0
+
+    class Counted(dict[int, int]):
+        def __getitem__(self, key: int) -> int:
+            nonlocal steps
+            steps += 1
+            return super().__getitem__(key)
+
+    given._behind = Counted(given._behind)
+    (part,) = given.prompt_parts(["last"], moment)
+    assert part["content"] == "[2026-01-01T00:00:03.000Z] last"
+    assert steps < 10

@@ -334,3 +334,11 @@ def test_a_line_in_another_shape_is_damage_and_the_rest_is_read(
     assert read_raw(tmp_path / "leaf.raw.jsonl")[5] == reply("answer 2")
     (kept,) = (json.loads(entry) for entry in (tmp_path / "leaf.damaged").read_text().splitlines())
     assert base64.b64decode(kept["bytes"]) == line
+
+
+def test_a_number_that_no_view_could_parse_is_read_as_a_word(tmp_path: Path) -> None:
+    row = make.user_row(row_id="a", at="t", stamp="t", text="one", images=[], source="")
+    line = json.dumps({"seq": 1, **make.add({**row, "n": float("nan")})})
+    (tmp_path / "abc.ui.jsonl").write_text(f"{line}\n")
+    (shown,) = read_ui(tmp_path / "abc.ui.jsonl").rows
+    assert shown["n"] == "NaN"
