@@ -25,4 +25,4 @@ def suspended_seconds() -> float:
 
 def stamp(moment: datetime) -> str:
     """``2026-01-31T09:30:00.123Z``: UTC, milliseconds, sorts as text."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

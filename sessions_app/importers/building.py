@@ -10,7 +10,7 @@ from agents import history as wire
 from sessions_app import stamps
 from sessions_app.importers.imported import Imported, ImportFailed
 from sessions_app.logs import records as make
-from sessions_app.logs.agreement import closed_blocks, rows_of, tool_results
+from sessions_app.logs.agreement import closed_blocks, results_of, rows_of
 from sessions_app.logs.records import Message
 from sessions_app.titles import title_of
 
@@ -102,8 +102,7 @@ def build(result: Imported, notes: Sequence[NoteAt] = (), *, last_line: int) -> 
         raise ImportFailed(last_line, "the file ends without any message of a person")
     shown: dict[str, list[str]] = {}
     for number, message in enumerate(result.messages):
-        # A call's result stands right behind its reply; some programs use the same ids in every reply.
-        results = tool_results(result.messages[number + 1 : number + 2])
+        results = results_of(result.messages, number)
         result.rows.extend(places.pop(id(message), []))
         ids = _row_ids(message, shown)
         result.rows_of.append(ids)

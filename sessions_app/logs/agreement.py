@@ -6,6 +6,7 @@ take a record out of either. Rows and messages find each other by the row ids th
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,19 +31,22 @@ def agree(ui: UiView, raw: RawView, *, close: bool = True) -> list[Record]:
 
     ``close`` is False while the turn of the row in flight still runs.
     """
-    results = tool_results(raw.messages)
     shown = {row["id"]: place for place, row in enumerate(ui.rows)}
     return [
-        *(_close_open(ui, raw, results) if close else ()),
-        *_restore(raw, shown, frozenset(ui.moved), results),
+        *(_close_open(ui, raw) if close else ()),
+        *_restore(raw, shown, frozenset(ui.moved)),
         *_mark_lost(ui, raw, shown),
     ]
 
 
-def tool_results(messages: list[Message]) -> dict[str, dict[str, Any]]:
-    """The result block of every answered tool call, by its call id."""
+def results_of(messages: Sequence[Message], index: int) -> dict[str, dict[str, Any]]:
+    """The result block of every answered tool call of one reply, by its call id.
+
+    They stand behind it, ahead of the next reply: some providers use the same ids in every one.
+    """
     found: dict[str, dict[str, Any]] = {}
-    for message in messages:
+    behind = (messages[place] for place in range(index + 1, len(messages)))
+    for message in itertools.takewhile(lambda message: message.get("kind") == "request", behind):
         for part in message["parts"]:
             kind = part.get("part_kind")
             if kind in ("tool-return", "retry-prompt") and part.get("tool_call_id"):
@@ -103,17 +107,19 @@ def _block(part: dict[str, Any], results: Mapping[str, dict[str, Any]]) -> dict[
     return None
 
 
-def _close_open(ui: UiView, raw: RawView, results: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
+def _close_open(ui: UiView, raw: RawView) -> Iterator[Record]:
     """A reply that the raw log holds whole was finished: only its last record is missing here."""
     rows = {row["id"]: row for row in ui.rows}
     replies = {
-        row_ids[0]: message
-        for message, row_ids in zip(raw.messages, raw.rows, strict=False)
+        row_ids[0]: index
+        for index, (message, row_ids) in enumerate(zip(raw.messages, raw.rows, strict=False))
         if row_ids and message.get("kind") == "response"
     }
     for row_id in ui.open_rows:
         row = rows[row_id]
-        reply = replies.get(row_id)
+        index = replies.get(row_id)
+        reply = None if index is None else raw.messages[index]
+        results = {} if index is None else results_of(raw.messages, index)
         status = "interrupted" if reply is None or not _is_finished(reply, results) else "done"
         blocks = row["blocks"] if reply is None else _whole_blocks(reply, row["blocks"], results)
         yield make.add({**row, "status": status, "blocks": closed_blocks(blocks, results)})
@@ -155,18 +161,13 @@ def closed_blocks(
     ]
 
 
-def _restore(
-    raw: RawView,
-    shown: Mapping[str, int],
-    moved: Collection[str],
-    results: Mapping[str, dict[str, Any]],
-) -> Iterator[Record]:
+def _restore(raw: RawView, shown: Mapping[str, int], moved: Collection[str]) -> Iterator[Record]:
     """Rows for messages that neither the ui log nor a segment shows, each before the next row that is there."""
     known = {*shown, *moved}
     for index, row_ids in enumerate(raw.rows):
         if known.issuperset(row_ids):
             continue
-        for row in rows_of(raw.messages[index], row_ids, results):
+        for row in rows_of(raw.messages[index], row_ids, results_of(raw.messages, index)):
             if row["id"] in known:
                 continue
             known.add(row["id"])

@@ -342,3 +342,33 @@ def test_a_number_that_no_view_could_parse_is_read_as_a_word(tmp_path: Path) -> 
     (tmp_path / "abc.ui.jsonl").write_text(f"{line}\n")
     (shown,) = read_ui(tmp_path / "abc.ui.jsonl").rows
     assert shown["n"] == "NaN"
+
+
+def test_a_killed_call_does_not_show_an_earlier_result_of_the_same_id(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    history = read_raw(tmp_path / "leaf.raw.jsonl")
+    recorder = TurnRecorder(log, history, [()] * 6)
+    for number in (1, 2):
+        call = {"part_kind": "tool-call", "tool_name": "grep", "args": {}, "tool_call_id": "call_0"}
+        message = {"kind": "response", "parts": [call]}
+        recorder.record(events.ToolCall(number, "call_0", "grep", {}))
+        history.append(message)
+        recorder.record(events.SavePoint(messages=(message,)))
+        if number == 1:
+            result = {
+                "part_kind": "tool-return",
+                "tool_name": "grep",
+                "content": "of the first",
+                "tool_call_id": "call_0",
+            }
+            answer = {"kind": "request", "parts": [result]}
+            history.append(answer)
+            recorder.record(events.ToolResult("call_0", "grep", "of the first"))
+            recorder.record(events.SavePoint(messages=(answer,)))
+
+    view, _ = opened(tmp_path, epoch=2).load()
+
+    shown = [block for row in view.rows for block in row.get("blocks", ()) if block["type"] == "tool_call"]
+    assert [block["result"]["text"] for block in shown] == ["of the first", ""]
+    assert shown[1]["result"]["interrupted"]
+    assert view.rows[-1]["status"] == "interrupted"
