@@ -27,10 +27,7 @@ class WhatGoes:
 
 def what_goes(session: Session) -> WhatGoes:
     """What a deletion would take away. Raises SessionRefused for a sub-session."""
-    if not session.is_root:
-        raise SessionRefused(
-            f"{session.pk} is a sub-session; it goes with its root session {session.root_id}.", "not_root"
-        )
+    _check_root(session)
     below = Session.objects.select_related("workspace").filter(pk__startswith=f"{session.pk}>")
     tree = [session, *sorted(below, key=lambda row: row.pk.count(">"))]
     return WhatGoes(
@@ -46,7 +43,7 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
     Runs and applies that were made from the session stay with what they froze. Raises SessionRefused
     (``running``, ``not_root``), and then nothing was deleted; OSError when a file can't be removed.
     """
-    found = what_goes(session)
+    _check_root(session)
     try:
         held = lease.acquire(session.pk)
     except SessionHeld as error:
@@ -54,6 +51,7 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
             "The session is at work. Stop it, or wait until it has ended.", "running"
         ) from error
     try:
+        found = what_goes(session)  # under the lease: nothing is begun or archived in there any more
         with transaction.atomic():
             lease.confirm(held)
             mark_stopped(session.pk, why="it was deleted", now=now)  # whoever is owed its outcome is told
@@ -66,6 +64,13 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
     for path in found.files:
         path.unlink(missing_ok=True)
     return found
+
+
+def _check_root(session: Session) -> None:
+    if not session.is_root:
+        raise SessionRefused(
+            f"{session.pk} is a sub-session; it goes with its root session {session.root_id}.", "not_root"
+        )
 
 
 def _files(session: Session) -> list[Path]:

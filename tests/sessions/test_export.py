@@ -133,6 +133,20 @@ def test_rows_and_files_of_the_whole_tree_go(session: Session) -> None:
     }
 
 
+def test_what_was_begun_just_before_goes_as_well(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    acquire = lease.acquire
+
+    def late(root_id: str) -> lease.Lease:
+        a_tree(session)
+        return acquire(root_id)
+
+    monkeypatch.setattr(lease, "acquire", late)
+    gone = delete_session(session=session, now=NOW)
+    assert [row.pk for row in gone.sessions] == [session.pk, f"{session.pk}>child"]
+    assert not Session.objects.exists()
+    assert list(log_folder(session).iterdir()) == []
+
+
 def test_refused_while_it_runs_and_for_a_sub_session_alone(session: Session) -> None:
     child = a_tree(session)
     lease.acquire(session.pk)
