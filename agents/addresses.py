@@ -57,6 +57,8 @@ def _meant(address: Address) -> Address:
 def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address in _NAT64):
         return True  # the address that it leads to is looked at instead
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False  # out of use since 2004, and still some networks' own; ``is_global`` says yes
     return (
         address.is_global
         and not address.is_multicast

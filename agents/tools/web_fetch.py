@@ -68,19 +68,19 @@ def _text(body: bytes, kind: str, *, truncated: bool) -> str:
     if b"\0" in body[:4096]:
         return f"[{len(body):,} bytes{' and more' if truncated else ''} that are no text]"
     note = f"\n[cut here: the answer is longer than {len(body):,} bytes]" if truncated else ""
-    return body.decode(_charset(kind), "replace") + note
+    try:
+        return body.decode(_charset(kind), "replace") + note
+    except (UnicodeError, LookupError):  # a codec that is none for texts, or replaces nothing
+        return body.decode("utf-8", "replace") + note
 
 
 def _charset(kind: str) -> str:
-    """The charset that the answer names, when it is one; UTF-8 otherwise."""
+    """The charset that the answer names, when Python knows it; UTF-8 otherwise."""
     for piece in kind.split(";")[1:]:
         name, _, value = piece.strip().partition("=")
         if name.lower() == "charset":
             try:
-                found = codecs.lookup(value.strip("\"' ")).name
+                return codecs.lookup(value.strip("\"' ")).name
             except (LookupError, ValueError):
                 return "utf-8"
-            return (
-                found if found not in ("hex", "base64", "rot13", "zlib", "bz2", "uu", "quopri") else "utf-8"
-            )
     return "utf-8"

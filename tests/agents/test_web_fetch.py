@@ -88,11 +88,20 @@ async def test_a_page_with_status_and_type(place: Place, site: Site) -> None:
 
 
 @pytest.mark.parametrize(
+    "charset", ["undefined", "idna", "punycode", "rot_13", "hex_codec", "zlib_codec", "none"]
+)
+async def test_a_charset_that_reads_no_text_is_read_as_utf_8(place: Place, site: Site, charset: str) -> None:
+    site.pages["/a"] = (200, {"Content-Type": f"text/plain; charset={charset}"}, "schön".encode() + b"\xff")
+    told = await web_fetch(context(place), f"http://127.0.0.1:{site.port}/a")
+    assert told.endswith("\n\nschön\N{REPLACEMENT CHARACTER}")
+
+
+@pytest.mark.parametrize(
     "address",
     [
         "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.5.5", "192.168.1.1", "169.254.169.254",
         "100.64.0.1", "192.0.0.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
-        "::1", "::", "fe80::1", "fe80::1%1", "fc00::1", "fd12::1", "ff02::1",
+        "::1", "::", "fe80::1", "fe80::1%1", "fc00::1", "fd12::1", "fec0::1", "ff02::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1",
         "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::", "2002:a9fe:a9fe::",
         "2001:0:53aa:64c:0:fb10:80ff:fffe", "not an address", "",
