@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,18 +44,30 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._arrivals: deque[float] = deque(maxlen=MAX_FRAMES_PER_SEC)
+        self._arrived: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._subscription: Subscription | None = None
         self._sender: asyncio.Task[None] | None = None
         self._access: asyncio.Task[None] | None = None
         self._chat = ChatFrames(self.send)
         self._closed = False
 
-    async def __call__(self, *args: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """However the connection ends, a server that cancels included, nothing of it stays."""
+        taking_in = asyncio.create_task(self._take_in(receive))
         try:
-            await super().__call__(*args)
+            await super().__call__(scope, self._arrived.get, send)
         finally:
+            taking_in.cancel()
             self._end()
+
+    async def _take_in(self, receive: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        """Frames are counted as they come: answered one by one, a flood of slow ones would look like none."""
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive" or not self._is_flood():
+                self._arrived.put_nowait(message)
+            elif not self._closed:
+                await self._close(1008)
 
     async def connect(self) -> None:
         """A refusal is HTTP 403: whoever isn't let in learns nothing."""
@@ -67,9 +80,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self._closed:
             return
-        if self._is_flood():
-            await self._close(1008)
-        elif len((text_data or "").encode("utf-8", "replace") or bytes_data or b"") > MAX_FRAME_BYTES:
+        if len((text_data or "").encode("utf-8", "replace") or bytes_data or b"") > MAX_FRAME_BYTES:
             await self._close(1009)
         elif text_data is None:
             await self._refuse("Frames are text.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from unittest import mock
@@ -44,8 +45,6 @@ def cookie(rita: User) -> str:
 
 @pytest.fixture(autouse=True)
 def no_follower_is_left() -> Iterator[None]:
-    import threading
-
     yield
     for thread in threading.enumerate():
         if thread.name == "follower":
@@ -329,6 +328,29 @@ class TestFrames:
 
         assert await socket.closed() == 1008
         await socket.disconnect(timeout=PATIENCE_SEC)
+
+    async def test_a_flood_closes_however_long_each_answer_takes(
+        self, cookie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[object] = []
+        closed = threading.Event()
+
+        def slowly(scope: object) -> None:
+            begun.append(scope)
+            closed.wait(PATIENCE_SEC)
+
+        socket = Socket(cookie)
+        await socket.connect(timeout=PATIENCE_SEC)
+        monkeypatch.setattr(consumers, "caller_of", slowly)
+        for _ in range(MAX_FRAMES_PER_SEC + 1):
+            await socket.send_json_to({"type": "subscribe", "topics": ["session"]})
+
+        code = await socket.closed()
+        closed.set()
+        await socket.disconnect(timeout=PATIENCE_SEC)
+
+        assert code == 1008
+        assert len(begun) <= 1  # the rest is left unanswered
 
     @pytest.mark.parametrize(("length", "code"), [(MAX_FRAME_BYTES, None), (MAX_FRAME_BYTES + 1, 1009)])
     async def test_a_frame_may_be_so_large(self, cookie: str, length: int, code: int | None) -> None:
