@@ -123,28 +123,36 @@ def stop_session(session: Session) -> bool:
 
 
 class _Answers:
-    """The last commands' answers, so that one sent again over a new connection isn't run again."""
+    """The last commands' answers, so that one sent again isn't run again.
+
+    Sent again while it runs (a form posted twice), it waits for the same answer.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Future[CommandResult]] = OrderedDict()
         self._lock = Lock()
 
     def once(self, key: tuple[str, str], run: Callable[[], CommandResult]) -> CommandResult:
-        """The answer to ``key``: that of the run before, or of the one that is under way in another thread."""
+        """The answer of the run before, or of the one under way.
+
+        What ``run`` raises is raised to everybody who waits, and not kept.
+        """
+        mine: Future[CommandResult] = Future()
         with self._lock:
-            known = self._kept.get(key)
-            answer = self._kept[key] = known or Future()
+            known = self._kept.setdefault(key, mine)
             while len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
-        if known is None:
-            try:
-                answer.set_result(run())
-            finally:
-                if not answer.done():  # it failed: who asks again runs it again, who waits asks again
-                    with self._lock:
-                        self._kept.pop(key, None)
-                    answer.cancel()
-        return answer.result()
+        if known is not mine:
+            return known.result()
+        try:
+            answer = run()
+        except BaseException as error:
+            with self._lock:
+                self._kept.pop(key, None)
+            mine.set_exception(error)
+            raise
+        mine.set_result(answer)
+        return answer
 
 
 _answers = _Answers()
