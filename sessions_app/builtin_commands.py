@@ -14,6 +14,7 @@ from sessions_app.freeze import frozen_history
 from sessions_app.models import Session
 from sessions_app.selectors import recent_sessions
 
+USE_FULL_ACCESS = "workspaces.use_full_access"
 LISTED = 20
 VIEWS = "info, list, context, output or authoring"
 
@@ -49,6 +50,12 @@ def start_new(context: CommandContext) -> CommandResult:
     """The root's working directory is kept, and checked again: it may be gone."""
     old = context.session
     root = old if old.is_root else Session.objects.get(pk=old.root_id)
+    if root.access_level == Session.AccessLevel.FULL and not context.may(USE_FULL_ACCESS):
+        return CommandResult(
+            f"No new session: it would have full access, as the first session of this tree has, and that needs "
+            f"the permission {USE_FULL_ACCESS}.",
+            ok=False,
+        )
     try:
         session = create_session(
             workspace=root.workspace,

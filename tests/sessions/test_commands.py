@@ -76,6 +76,24 @@ def test_new_keeps_the_working_directory_and_checks_it_again(session: Session) -
     assert Session.objects.count() == 2
 
 
+def test_new_makes_no_session_of_a_level_that_its_user_may_not_use(session: Session) -> None:
+    child = Session.objects.create(
+        id=f"{session.pk}>child",
+        parent=session,
+        workspace=session.workspace,
+        agent_id="helper",
+        agent_name="Helper",
+        access_level="workspace",
+        created_at=NOW,
+        last_activity_at=NOW,
+    )
+    refused = commands.run("/new", session=child, may=lambda name: name == "workspaces.chat", now=NOW)
+
+    assert not refused.ok
+    assert "workspaces.use_full_access" in refused.text
+    assert Session.objects.count() == 2
+
+
 def test_stop_info_list_and_help(session: Session) -> None:
     assert not commands.run("/stop", session=session, now=NOW).ok
     assert commands.run("/stop", session=session, now=NOW, place=Place(stop=lambda: True)).ok
