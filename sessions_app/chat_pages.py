@@ -24,7 +24,14 @@ from sessions_app.delete_exchange import delete_exchange
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import MAX_IMAGES, kept_image
 from sessions_app.models import Session
-from sessions_app.send_message import CHAT, USE_FULL_ACCESS, check_may_send, missing_to_send, send_message
+from sessions_app.send_message import (
+    CHAT,
+    USE_FULL_ACCESS,
+    Sent,
+    check_may_send,
+    missing_to_send,
+    send_message,
+)
 from sessions_app.start_chat import ChatRequest, chat_session
 from sessions_app.transcript_window import window
 from sessions_app.worker import worker
@@ -69,11 +76,7 @@ def _done(request: HttpRequest, session: Session, caller: Caller) -> str:
         caller=caller,
         now=clock.now(),
     )
-    if sent.answer is None:
-        return f"{chat_address(session.pk)}#end"
-    tell = messages.info if sent.answer.ok else messages.error
-    tell(request, sent.answer.text)
-    return chat_address(sent.answer.session_id or session.pk)
+    return _shown_at(request, session, sent)
 
 
 def _deleted(request: HttpRequest, session: Session) -> str:
@@ -142,16 +145,35 @@ def new_session_page(request: HttpRequest, context: dict[str, Any]) -> HttpRespo
         session = _started(request, user)
     except (SessionError, OSError) as error:
         return _form(request, context, user, refused=str(error))
+    return HttpResponseRedirect(_with_first_message(request, session, user))
+
+
+def _with_first_message(request: HttpRequest, session: Session, user: User) -> str:
+    """The address that shows what became of it. The session is there in any case."""
     text = request.POST.get("text", "")
-    if text.strip():
-        send_message(
+    if not text.strip():
+        return chat_address(session.pk)
+    try:
+        sent = send_message(
             session=session,
             text=text,
             client_id=secrets.token_hex(16),
             caller=Caller(user),
             now=clock.now(),
         )
-    return HttpResponseRedirect(chat_address(session.pk))
+    except SessionError as error:
+        messages.error(request, str(error))
+        return chat_address(session.pk)
+    return _shown_at(request, session, sent)
+
+
+def _shown_at(request: HttpRequest, session: Session, sent: Sent) -> str:
+    """Where the message stands; a command's answer stands on the page that comes next, once."""
+    if sent.answer is None:
+        return f"{chat_address(session.pk)}#end"
+    tell = messages.info if sent.answer.ok else messages.error
+    tell(request, sent.answer.text)
+    return chat_address(sent.answer.session_id or session.pk)
 
 
 def _started(request: HttpRequest, user: User) -> Session:

@@ -18,6 +18,7 @@ from core import clock
 from core.db.models import Event
 from core.paths import HaloHome
 from sessions_app import lease, queue
+from sessions_app.errors import SessionRefused
 from sessions_app.logs.records import add, assistant_row, encode, inflight, user_row
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import ui_log
@@ -265,9 +266,43 @@ class TestANewSession:
         )
 
         made = Session.objects.exclude(pk=session.pk).get()
-        assert answer["Location"] == address(made)
+        assert answer["Location"] == f"{address(made)}#end"
         assert (made.access_level, made.agent_id, made.working_dir) == ("workspace", "helper", ".")
         assert [row.text for row in queue.waiting(made.pk)] == ["Hello"]
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("/session info", "directory ."),
+            ("/nosuch", "There is no command /nosuch."),
+            ("/compact", "nothing to"),
+        ],
+    )
+    def test_a_first_message_that_is_a_command_is_answered(
+        self, session: Session, text: str, told: str
+    ) -> None:
+        client = browser("operator")
+        wanted = {"agent": f"{session.workspace_id}:helper", "access": "workspace", "text": text}
+        answer = client.post(NEW, wanted)
+
+        made = Session.objects.exclude(pk=session.pk).get()
+        assert (answer.status_code, answer["Location"]) == (302, address(made))
+        assert told in html(client, made)
+
+    def test_a_first_message_that_is_refused_says_why(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def busy(**_given: object) -> None:
+            raise SessionRefused("Too many messages arrived in one moment; send it again.", "busy")
+
+        monkeypatch.setattr(queue, "accept", busy)
+        client = browser("operator")
+        wanted = {"agent": f"{session.workspace_id}:helper", "access": "workspace", "text": "Hello"}
+        answer = client.post(NEW, wanted)
+
+        made = Session.objects.exclude(pk=session.pk).get()
+        assert (answer.status_code, answer["Location"]) == (302, address(made))
+        assert "Too many messages arrived" in html(client, made)
 
     def test_begins_at_the_highest_level_its_user_may_use(self, session: Session) -> None:
         from django.contrib.auth.models import User
