@@ -63,6 +63,8 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"  # also for whoever comes with an address of another site as ``next``
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password is looked at
     "django.contrib.auth.backends.ModelBackend",

@@ -51,6 +51,15 @@ def test_whoever_may_see_nothing_is_told_so_and_stays_out() -> None:
     assert not is_in(client)
 
 
+@pytest.mark.parametrize("wanted", ["//evil.example/", "https://evil.example/", "javascript:alert(1)", ""])
+def test_an_address_that_is_not_ours_leads_to_the_dashboard(reviewer: str, wanted: str) -> None:
+    answer = Client().post(
+        "/admin/login/", {"username": reviewer, "password": RIGHT, "next": wanted}, REMOTE_ADDR="198.51.100.8"
+    )
+
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
+
+
 def test_after_ten_wrong_passwords_the_right_one_is_refused_too(reviewer: str) -> None:
     client = Client()
     for _ in range(settings.AXES_FAILURE_LIMIT):
