@@ -190,7 +190,7 @@
   }
 
   function send() {
-    const text = field.value;
+    const text = wholeCharacters(field.value);
     if (!text.trim() && !pictures.length) return;
     const frame = {
       type: "chat:send",
@@ -210,6 +210,11 @@
     showPictures();
     showWaiting();
     window.scrollTo(0, document.documentElement.scrollHeight);
+  }
+
+  // Half a character, as a cut in the middle of an emoji leaves it, is no text that JSON can carry.
+  function wholeCharacters(text) {
+    return text.replace(/\p{Surrogate}/gu, "\ufffd");
   }
 
   function end(how) {

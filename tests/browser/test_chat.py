@@ -197,3 +197,14 @@ def test_without_a_script_it_is_a_form(house: House, visit: Callable[..., Page],
     message_of(page).fill("/session info")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text("access full, 1 exchanges")).to_be_visible()
+
+
+def test_half_a_character_is_sent_as_what_stands_for_one(
+    visit: Callable[..., Page], model: Callable[..., str]
+) -> None:
+    page = started(visit, model("halved", text("It is half a character.")), width=WIDE)
+    message_of(page).evaluate("field => { field.value = 'What is \\ud83d, and 😀?'; }")
+    page.get_by_role("button", name="Send").click()
+
+    expect(page.locator("#chat-rows")).to_contain_text("What is \ufffd, and 😀?", timeout=ANSWER_MS)
+    expect(page.locator("#chat-rows")).to_contain_text("It is half a character.", timeout=ANSWER_MS)
