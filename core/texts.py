@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import unicodedata
 from datetime import timedelta
@@ -98,3 +99,14 @@ def span_words(span: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def error_words(error: Exception) -> str:
+    """An error as a person reads it: of one of the system's, file and reason without its number."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)

@@ -29,12 +29,15 @@ def read_script() -> Script:
 
 
 def fresh_copy(home: HaloHome) -> Path:
-    """A new copy beside ``HALO_HOME`` (agents may not work inside it): ``halo-demo/1``, ``2``, ..."""
+    """A new copy beside ``HALO_HOME`` (agents may not work inside it): ``halo-demo/shop-1``, ``shop-2``, ...
+
+    The folder's name is what every page calls the workspace.
+    """
     parent = home.root.parent / "halo-demo"
     parent.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
-        folder = parent / str(number)
+        folder = parent / f"shop-{number}"
         try:
             folder.mkdir()
             break

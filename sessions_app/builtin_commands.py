@@ -6,6 +6,7 @@ from agents.compaction import cut
 from core import clock
 from core.paths import halo_home
 from core.settings_file import Settings
+from core.texts import counted
 from sessions_app import authoring, commands
 from sessions_app.commands import Command, CommandContext, CommandResult
 from sessions_app.create import create_session
@@ -127,7 +128,7 @@ def _info(session: Session, context: CommandContext) -> str:
     lines = [
         f"session {session.pk}: {session.title or '(no message yet)'}",
         f"agent {session.agent_id} in {session.workspace.path}, directory {session.working_dir}",
-        f"access {session.access_level}, {session.exchange_count} exchanges, "
+        f"access {session.access_level}, {counted(session.exchange_count, 'exchange')}, "
         f"{session.context_tokens} tokens in context",
     ]
     if session.authoring_until is not None and authoring.is_open(session, now=context.now):

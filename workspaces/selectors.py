@@ -28,8 +28,21 @@ def find(text: str) -> Workspace:
         raise WorkspaceRefused(
             "unknown_workspace", f"There is no workspace {text[:20]}; `halo workspace list` shows them."
         )
+    if nearest is None and not _is_folder(real):
+        raise WorkspaceRefused(
+            "unknown_workspace",
+            f"There is no folder {real}, and no workspace holds it. A workspace is named by its path or its "
+            "number; `halo workspace list` shows both.",
+        )
     if nearest is None:
         raise WorkspaceRefused(
             "unknown_workspace", f"No workspace holds {real}. Add it with: halo workspace add {real}"
         )
     return nearest
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

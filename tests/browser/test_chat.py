@@ -196,7 +196,7 @@ def test_without_a_script_it_is_a_form(house: House, visit: Callable[..., Page],
     )  # the page looks again by itself while it works
     message_of(page).fill("/session info")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_text("access full, 1 exchanges")).to_be_visible()
+    expect(page.get_by_text("access full, 1 exchange,")).to_be_visible()
 
 
 def test_half_a_character_is_sent_as_what_stands_for_one(

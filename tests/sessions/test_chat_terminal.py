@@ -80,7 +80,7 @@ def test_streaming_ctrl_c_once_new_and_leaving(chat: Chat) -> None:
             terminal.expect("> ")
             terminal.type("/session info\n")
             terminal.expect("first question")
-            terminal.expect("access full, 1 exchanges")
+            terminal.expect("access full, 1 exchange,")
             terminal.expect("> ")
             terminal.type("/new\n")
             terminal.expect("New session ")

@@ -157,3 +157,32 @@ def test_refused_while_it_runs_and_for_a_sub_session_alone(session: Session) -> 
     assert Session.objects.count() == 2
     assert len(what_goes(session).files) == 5
     assert all(path.exists() for path in what_goes(session).files)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("gone/talk.md", "gone is not a folder; nothing was written"), (".", "is a folder; a file is wanted")],
+)
+def test_an_export_into_no_file_says_so_in_words(
+    session: Session, tmp_path: Path, output: str, said: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        run("export", session.pk, "--force", "-o", str(tmp_path / output))
+    assert said in str(refused.value)
+    assert list(tmp_path.glob("gone*")) == []
+
+
+def test_an_import_of_no_file_names_it_without_the_systems_number(session: Session, tmp_path: Path) -> None:
+    for path, reason in (
+        (tmp_path / "gone.jsonl", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+    ):
+        with pytest.raises(CommandError) as refused:
+            run("import", str(path), "-w", session.workspace.path)
+        assert str(refused.value) == f"{path}: {reason}"
+
+
+def test_one_exchange_is_not_told_as_several(session: Session) -> None:
+    for number, words in ((0, "0 exchanges"), (1, "1 exchange"), (2, "2 exchanges")):
+        Session.objects.filter(pk=session.pk).update(exchange_count=number)
+        assert run("show", session.pk).splitlines()[1].endswith(f", {words}")

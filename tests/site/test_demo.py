@@ -51,7 +51,7 @@ def test_the_demo_publishes_a_change_and_its_rollback_line_takes_it_back(tmp_pat
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no language model" in done.stdout
-    workspace = tmp_path / "halo-demo" / "1"
+    workspace = tmp_path / "halo-demo" / "shop-1"
     published, original = _surface(workspace), _surface(SAMPLE)
     changed = [rel for rel in published if published[rel] != original.get(rel)]
     assert changed, "the demo changed no live file"

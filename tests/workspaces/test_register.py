@@ -136,6 +136,18 @@ def test_finding_by_number_path_and_from_inside(tmp_path: Path, home: HaloHome) 
         assert ("halo workspace list" in str(caught.value)) == text.isdigit()
 
 
+def test_a_folder_that_is_not_there_is_not_one_to_add(tmp_path: Path, home: HaloHome) -> None:
+    (tmp_path / "a").mkdir()
+    for text, said, unsaid in (
+        (tmp_path / "handbook", "There is no folder", "workspace add"),
+        (tmp_path / "a", f"halo workspace add {tmp_path / 'a'}", "workspace list"),
+    ):
+        with pytest.raises(WorkspaceRefused) as caught:
+            find(str(text))
+        assert said in str(caught.value)
+        assert unsaid not in str(caught.value)
+
+
 @pytest.mark.parametrize("row_host", ["gone", host_name()], ids=["row of that host", "row already here"])
 def test_moving_a_workspace_here_forgets_the_lock_of_the_host_it_comes_from(
     tmp_path: Path, home: HaloHome, row_host: str

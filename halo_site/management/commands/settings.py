@@ -15,7 +15,7 @@ from core.paths import WorkspacePaths, halo_home
 from core.settings_file import Settings, scalar
 from core.settings_save import UNSET, SettingsRefusedError, save
 from core.settings_schema import SCHEMA, Setting, UnknownSettingError, setting_of
-from core.texts import for_terminal, json_text
+from core.texts import error_words, for_terminal, json_text
 from halo_site.settings_event import announce
 from workspaces.errors import WorkspaceRefused
 from workspaces.models import Workspace
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             workspace = find(options["workspace"]) if options["workspace"] else None
             getattr(self, f"_{options['verb']}")(options, workspace)
         except (WorkspaceRefused, UnknownSettingError, SettingsRefusedError, OSError) as error:
-            raise CommandError(for_terminal(str(error))) from error
+            raise CommandError(for_terminal(error_words(error))) from error
 
     def _get(self, options: dict[str, Any], workspace: Workspace | None) -> None:
         settings = Settings.load(halo_home(), _paths(workspace))

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import clock
 from core.paths import halo_home
-from core.texts import for_terminal
+from core.texts import error_words, for_terminal
 from sessions_app.errors import SessionRefused
 from sessions_app.model_library import load_in_background
 from sessions_app.models import Session
@@ -60,7 +60,7 @@ class Command(BaseCommand):
                 raise SessionRefused("The message is empty.", "empty_message")
             session, _ = chat_session(request, home=halo_home(), now=clock.now())
         except (SessionRefused, WorkspaceRefused, OSError) as error:
-            raise CommandError(for_terminal(str(error))) from error
+            raise CommandError(for_terminal(error_words(error))) from error
         chat = Chat(session, home=halo_home(), user=user)
         code = chat.converse() if text is None else chat.once(text)
         if code:

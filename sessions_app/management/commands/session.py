@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core import atomic, clock
 from core.arguments import from_one
 from core.paths import halo_home
-from core.texts import encodable, for_terminal, json_text
+from core.texts import counted, encodable, error_words, for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
 from sessions_app.archive_session import archive_session
 from sessions_app.delete_session import WhatGoes, delete_session, what_goes
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         except ImportFailed as error:
             raise CommandError(for_terminal(f"{options['file']}, {error}. Nothing was imported.")) from error
         except (SessionRefused, WorkspaceRefused, ImportLockHeld, OSError) as error:
-            raise CommandError(for_terminal(str(error))) from error
+            raise CommandError(for_terminal(error_words(error))) from error
 
     def _list(self, options: dict[str, Any]) -> None:
         workspace = find(options["workspace"]) if options["workspace"] else None
@@ -114,7 +114,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{session.pk}: {for_terminal(session.title) or '(no message yet)'}\n"
             f"{session.agent_id} in {session.workspace.path}, access {session.access_level}, "
-            f"{session.exchange_count} exchanges\n"
+            f"{counted(session.exchange_count, 'exchange')}\n"
         )
         for line in _tree_lines(session):
             self.stdout.write(line)
@@ -137,8 +137,8 @@ class Command(BaseCommand):
             return
         state = "Imported as" if outcome.created else "This file was imported before, as"
         self.stdout.write(
-            f"{state} session {outcome.session.pk} for agent {agent.id}: {outcome.exchanges} messages of a "
-            f"person, {outcome.messages} in all."
+            f"{state} session {outcome.session.pk} for agent {agent.id}: "
+            f"{counted(outcome.exchanges, 'message')} of a person, {outcome.messages} in all."
         )
         for reason, count in sorted(outcome.left_out.items()):
             self.stdout.write(f"  left out: {count} x {for_terminal(reason)}")
@@ -152,8 +152,12 @@ class Command(BaseCommand):
             self.stdout.write(for_terminal(text) if self._is_terminal() else encodable(text), ending="")
             return
         path = Path(options["output"]).expanduser()
+        if not path.parent.is_dir():
+            raise CommandError(for_terminal(f"{path.parent} is not a folder; nothing was written."))
+        if path.is_dir():
+            raise CommandError(for_terminal(f"{path} is a folder; a file is wanted."))
         if path.exists() and not options["force"]:
-            raise CommandError(f"{path} is there already; give another name, or --force.")
+            raise CommandError(for_terminal(f"{path} is there already; give another name, or --force."))
         atomic.write_text(path, encodable(text), mode=0o600)
         self.stderr.write(f"Written to {for_terminal(str(path))}")
 
@@ -187,7 +191,7 @@ class Command(BaseCommand):
         root = found.sessions[0]
         self.stderr.write(
             f"This deletes for good: session {root.pk}, {for_terminal(root.title) or '(no message yet)'} "
-            f"({root.exchange_count} exchanges)"
+            f"({counted(root.exchange_count, 'exchange')})"
         )
         for row in found.sessions[1:]:
             self.stderr.write(f"  its sub-session {row.pk}")
@@ -206,10 +210,6 @@ class Command(BaseCommand):
 
     def _print_json(self, value: Any) -> None:
         self.stdout.write(json_text(value))
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _described(session: Session) -> dict[str, Any]:

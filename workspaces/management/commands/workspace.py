@@ -11,7 +11,7 @@ from core import clock
 from core.arguments import intermix
 from core.faults import Fault
 from core.paths import halo_home
-from core.texts import for_terminal, json_text
+from core.texts import error_words, for_terminal, json_text
 from workspaces.check import check_machine, check_workspace
 from workspaces.errors import WorkspaceRefused
 from workspaces.models import Workspace
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{options['verb']}")(options)
         except (WorkspaceRefused, OSError) as error:
-            raise CommandError(for_terminal(str(error))) from error
+            raise CommandError(for_terminal(error_words(error))) from error
 
     def _add(self, options: dict[str, Any]) -> None:
         path = Path(options["path"]).expanduser()
