@@ -98,7 +98,7 @@ def _decide(
         detail={"by": user.pk, **(detail or {})},
     )
     if not moved:
-        raise _changed(seen.run_id)
+        raise _changed("run", seen.run_id)
 
 
 def _as_seen(rows: QuerySet[EvolutionRun], seen: RunSeen) -> tuple[QuerySet[EvolutionRun], RunStatus]:
@@ -158,7 +158,7 @@ def retry(
             "A run of this session with the same hint is waiting already; cancel it or give another hint.",
         ) from error
     if not moved:
-        raise _changed(run_id)
+        raise _changed("run", run_id)
 
 
 _FRESH_RUN: dict[str, Any] = {
@@ -271,7 +271,7 @@ def begin_rollback(
         detail={"by": user.pk},
     )
     if not moved:
-        raise _changed(apply_id)
+        raise _changed("apply", apply_id)
     return Claim("apply", apply_id, ApplyStatus.ROLLING_BACK, attempts + 1)
 
 
@@ -294,5 +294,7 @@ def try_again(*, apply_id: str, user: Person, now: datetime) -> None:
     raise Refused("not_waiting", "This apply does not wait for a person.")
 
 
-def _changed(row_id: str) -> Refused:
-    return Refused("changed", f"{row_id} has changed since it was shown; look at it again.", row=row_id)
+def _changed(kind: str, row_id: str) -> Refused:
+    return Refused(
+        "changed", f"{kind}-{row_id} has changed since it was shown; look at it again.", row=row_id
+    )

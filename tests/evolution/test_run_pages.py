@@ -281,7 +281,8 @@ def test_approving_leads_to_the_apply_that_it_made(rows: Rows) -> None:
         ("reject", {"text": "  "}, "Say why"),
         ("retry", {}, "Say whether the hint stays"),
         ("approve", {"text": "x" * 4001}, "at most 4,000"),
-        ("approve", {"attempt": "99"}, "has changed since it was shown"),
+        ("approve", {"attempt": "99"}, "{run} has changed since it was shown"),
+        ("reject", {"attempt": "99", "text": "no"}, "{run} has changed since it was shown"),
         ("approve", {"attempt": "<script>"}, "look at the run again"),
         ("cancel", {}, "Only a pending or running run can be cancelled."),
     ],
@@ -297,7 +298,7 @@ def test_a_refusal_says_why_keeps_the_words_and_changes_nothing(
     assert response.status_code == 409
     page = html.unescape(_text(response))
     assert "Nothing was changed." in page
-    assert said in page
+    assert said.format(run=run) in page
     assert fields.get("text", "") in page
     assert facts() == before
     assert LogEntry.objects.count() == 0
