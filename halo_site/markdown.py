@@ -12,8 +12,10 @@ import nh3
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-MAX_CHARS = 200_000
-"""Longer text is shown as it is, since nobody reads it laid out and parsing it costs seconds."""
+MAX_CHARS = 30_000
+"""Longer text is shown as it is. What costs the parser most (nothing but ``[``) takes it half a second at this
+length, and a page holds many rows.
+"""
 
 _TAGS = frozenset(
     [

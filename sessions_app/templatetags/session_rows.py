@@ -17,6 +17,7 @@ from sessions_app.images import data_address
 
 register = template.Library()
 ARGUMENT_CHARS = 80
+PATH_PARTS = 3
 
 
 @register.filter
@@ -31,10 +32,15 @@ def moment(stamp: Any) -> str:
 
 @register.filter
 def first_argument(arguments: Any) -> str:
-    """The first text a tool was called with, in one line: usually the path, the pattern or the command."""
+    """The first text a tool was called with, in one line: usually the path, the pattern or the command.
+
+    Of a long absolute path the end is shown, which tells files of one workspace apart.
+    """
     values = arguments.values() if isinstance(arguments, Mapping) else ()
     text = next((value for value in values if isinstance(value, str) and value.strip()), "")
     line = " ".join(text[: 4 * ARGUMENT_CHARS].split())
+    if line.startswith("/") and " " not in line and len(parts := line.split("/")) > PATH_PARTS + 1:
+        line = "…/" + "/".join(parts[-PATH_PARTS:])
     return line if len(line) <= ARGUMENT_CHARS else f"{line[:ARGUMENT_CHARS]}…"
 
 
