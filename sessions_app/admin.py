@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
+from core import clock
 from core.db.admin import ReadOnlyAdmin, note_since
 from sessions_app.chat_pages import chat_page, new_session_page
 from sessions_app.models import Session
 from sessions_app.send_message import CHAT
+from sessions_app.session_pages import archive_page, decide_authoring, decisions
 from sessions_app.transcript_window import window
 
 
@@ -52,6 +55,8 @@ class SessionAdmin(ReadOnlyAdmin):
         return [
             path("new/", view(self.new), name="sessions_app_session_new"),
             path("<str:object_id>/chat/", view(self.chat), name="sessions_app_session_chat"),
+            path("<str:object_id>/archive/", view(self.archive), name="sessions_app_session_archive"),
+            path("<str:object_id>/authoring/", view(self.authoring), name="sessions_app_session_authoring"),
             *super().get_urls(),
         ]
 
@@ -67,8 +72,9 @@ class SessionAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         session = self.get_object(request, unquote(object_id))
-        found = {}
+        found: dict[str, Any] = {}
         if session is not None and self.has_view_permission(request):
+            found |= decisions(session, cast(User, request.user), now=clock.now())
             found["transcript"] = window(
                 session, part=request.GET.get("part", ""), before=request.GET.get("before", "")
             )
@@ -81,15 +87,24 @@ class SessionAdmin(ReadOnlyAdmin):
         return super().changelist_view(request, {**(extra_context or {}), **may_chat})
 
     def chat(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        self._may_look(request)
-        session = self.get_object(request, unquote(object_id).replace("\0", ""))
-        if session is None:
-            raise Http404("There is no such session.")
-        return chat_page(request, session, self._context(request))
+        return chat_page(request, self._looked_at(request, object_id), self._context(request))
+
+    def archive(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return archive_page(request, self._looked_at(request, object_id), self._context(request))
+
+    def authoring(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return decide_authoring(request, self._looked_at(request, object_id))
 
     def new(self, request: HttpRequest) -> HttpResponse:
         self._may_look(request)
         return new_session_page(request, self._context(request))
+
+    def _looked_at(self, request: HttpRequest, object_id: str) -> Session:
+        self._may_look(request)
+        session = self.get_object(request, unquote(object_id).replace("\0", ""))
+        if session is None:
+            raise Http404("There is no such session.")
+        return session
 
     def _context(self, request: HttpRequest) -> dict[str, Any]:
         return {**self.admin_site.each_context(request), "opts": self.opts}

@@ -6,21 +6,49 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.apps import apps
 from django.db import transaction
+from django.db.models import QuerySet
 
 from core import clock
 from core.db.models import record_event
+from sessions_app.admin_log import note
 from sessions_app.create import EVENT_KIND
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
+from workspaces.models import Workspace
 
 AUTHOR = "workspaces.author"
 LENGTH = timedelta(hours=1)
+_READONLY = "A session at level readonly has no writing tools; raise its level first."
 
 
 def is_open(session: Session, *, now: datetime) -> bool:
-    return session.authoring_until is not None and session.authoring_until > now
+    until = session.authoring_until
+    return until is not None and until > now and session.archived_at is None
+
+
+def open_in(workspace_id: int, *, now: datetime) -> QuerySet[Session]:
+    """The workspace's sessions that are open: one at most."""
+    return Session.objects.filter(workspace_id=workspace_id, authoring_until__gt=now, archived_at=None)
+
+
+def elsewhere(other: Session) -> str:
+    """Why none can be opened while ``other`` is."""
+    until = clock.stamp(other.authoring_until) if other.authoring_until is not None else ""
+    return (
+        f"Session {other.pk} of this workspace is open for authoring until {until}; close it there, on its page "
+        "or with /session authoring off."
+    )
+
+
+def why_not(session: Session, *, now: datetime) -> str:
+    """Why this root session can't be opened now, for a page; empty when it can. Opening checks it again."""
+    if session.archived_at is not None:
+        return f"Session {session.pk} is archived."
+    if session.access_level == Session.AccessLevel.READONLY:
+        return _READONLY
+    other = open_in(session.workspace_id, now=now).exclude(pk=session.pk).first()
+    return elsewhere(other) if other is not None else ""
 
 
 def open_authoring(session: Session, *, user: Any, may: Callable[[str], bool], now: datetime) -> datetime:
@@ -31,19 +59,14 @@ def open_authoring(session: Session, *, user: Any, may: Callable[[str], bool], n
     """
     _check(session, may)
     if session.access_level == Session.AccessLevel.READONLY:
-        raise SessionRefused(
-            "A session at level readonly has no writing tools; raise its level first.", "readonly"
-        )
+        raise SessionRefused(_READONLY, "readonly")
     until = now + LENGTH
     with transaction.atomic():
-        rows = Session.objects.select_for_update().filter(workspace_id=session.workspace_id)
-        other = rows.filter(authoring_until__gt=now).exclude(pk=session.pk).first()
-        if other is not None and other.authoring_until is not None:
-            raise SessionRefused(
-                f"Session {other.pk} of this workspace is open for authoring until "
-                f"{clock.stamp(other.authoring_until)}; close it there with /session authoring off.",
-                "authoring_elsewhere",
-            )
+        # One opening of a workspace at a time: of two sessions that aren't open yet, neither sees the other.
+        Workspace.objects.select_for_update(no_key=True).get(pk=session.workspace_id)
+        other = open_in(session.workspace_id, now=now).exclude(pk=session.pk).first()
+        if other is not None:
+            raise SessionRefused(elsewhere(other), "authoring_elsewhere")
         if not Session.objects.filter(pk=session.pk, archived_at=None).update(authoring_until=until):
             raise SessionRefused(f"Session {session.pk} is archived.", "archived")
         _record(session, user, "authoring_opened", f"Opened for authoring until {clock.stamp(until)}.", now)
@@ -82,16 +105,4 @@ def _record(session: Session, user: Any, change: str, text: str, now: datetime) 
         payload={"change": change, "by": "" if user is None else user.get_username()},
         now=now,
     )
-    if user is None or not apps.is_installed("django.contrib.admin"):
-        return
-    from django.contrib.admin.models import CHANGE, LogEntry
-    from django.contrib.contenttypes.models import ContentType
-
-    LogEntry.objects.create(
-        user_id=user.pk,
-        content_type=ContentType.objects.get_for_model(Session),
-        object_id=session.pk,
-        object_repr=str(session)[:200],
-        action_flag=CHANGE,
-        change_message=text,
-    )
+    note(session, text, user=user, now=now)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from agents.compaction import cut
 from core import clock
 from core.paths import halo_home
 from core.settings_file import Settings
 from core.texts import counted
 from sessions_app import authoring, commands
+from sessions_app.admin_log import note_started
 from sessions_app.commands import Command, CommandContext, CommandResult
 from sessions_app.create import create_session
 from sessions_app.errors import SessionError, SessionRefused
@@ -58,14 +61,16 @@ def start_new(context: CommandContext) -> CommandResult:
             ok=False,
         )
     try:
-        session = create_session(
-            workspace=root.workspace,
-            agent_id=root.agent_id,
-            agent_name=root.agent_name,
-            access_level=root.access_level,
-            working_dir=root.working_dir,
-            now=context.now,
-        )
+        with transaction.atomic():
+            session = create_session(
+                workspace=root.workspace,
+                agent_id=root.agent_id,
+                agent_name=root.agent_name,
+                access_level=root.access_level,
+                working_dir=root.working_dir,
+                now=context.now,
+            )
+            note_started(session, user=context.user, now=context.now)
     except SessionRefused as error:
         return CommandResult(f"No new session: {error}", ok=False)
     return CommandResult(f"New session {session.pk}.", session_id=session.pk)

@@ -18,12 +18,12 @@ from core.db.rest.errors import ApiError, responses
 from core.paths import halo_home
 from sessions_app.api import SessionOut, described, found_session, router
 from sessions_app.delete_exchange import delete_exchange
+from sessions_app.end_turn import end_turn
 from sessions_app.errors import SessionRefused
 from sessions_app.images import MAX_IMAGES, checked_images
 from sessions_app.models import Session
 from sessions_app.send_message import USE_FULL_ACCESS, missing_to_send, send_message
 from sessions_app.start_chat import ChatRequest, chat_session
-from sessions_app.worker import worker
 from workspaces.models import Workspace
 
 __all__ = ["router"]
@@ -147,8 +147,7 @@ def send(request: HttpRequest, session_id: str, body: MessageIn) -> Any:
 )
 def stop(request: HttpRequest, session_id: str) -> Any:
     session = found_session(session_id)
-    if not worker().stop(session.pk):
-        raise _nothing_runs()
+    end_turn(session, "stop", user=caller_of(request).user, now=clock.now())
     return Status(202, {"session": session.pk})
 
 
@@ -160,8 +159,7 @@ def stop(request: HttpRequest, session_id: str) -> Any:
 )
 def interrupt(request: HttpRequest, session_id: str) -> Any:
     session = found_session(session_id)
-    if not worker().interrupt(session.pk):
-        raise _nothing_runs()
+    end_turn(session, "interrupt", user=caller_of(request).user, now=clock.now())
     return Status(202, {"session": session.pk})
 
 
@@ -182,10 +180,6 @@ def delete_one_exchange(
         session=session, stamp=stamp, archives=archives, user=caller_of(request).user, now=clock.now()
     )
     return {"stamp": stamp, "text": deleted.text}
-
-
-def _nothing_runs() -> SessionRefused:
-    return SessionRefused("Nothing runs in this session.", "not_working")
 
 
 def _level(caller: Caller, wanted: Session.AccessLevel | None) -> str:

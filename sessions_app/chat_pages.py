@@ -21,6 +21,7 @@ from sessions_app import commands, queue
 from sessions_app.agents_to_choose import agents_to_choose
 from sessions_app.at_work import is_working
 from sessions_app.delete_exchange import delete_exchange
+from sessions_app.end_turn import end_turn
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import MAX_IMAGES, kept_image
 from sessions_app.models import Session
@@ -34,7 +35,6 @@ from sessions_app.send_message import (
 )
 from sessions_app.start_chat import ChatRequest, chat_session
 from sessions_app.transcript_window import window
-from sessions_app.worker import worker
 from workspaces.models import Workspace
 
 _STATUS = {"forbidden": 403, "not_found": 404}
@@ -63,9 +63,7 @@ def _done(request: HttpRequest, session: Session, caller: Caller) -> str:
     if action in ("stop", "interrupt"):
         if not caller.may(CHAT):
             raise SessionRefused(f"The permission {CHAT} is needed.", "forbidden")
-        end = worker().stop if action == "stop" else worker().interrupt
-        if not end(session.pk):
-            raise SessionRefused("Nothing runs in this session.", "not_working")
+        end_turn(session, "stop" if action == "stop" else "interrupt", user=caller.user, now=clock.now())
         return chat_address(session.pk)
     check_may_send(session, caller)
     sent = send_message(

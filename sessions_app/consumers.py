@@ -25,6 +25,7 @@ from core.frames import (
 from core.ids import is_session_id
 from core.texts import encodable
 from sessions_app.delete_exchange import delete_exchange
+from sessions_app.end_turn import Way, end_turn
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import checked_images
 from sessions_app.live.catch_up import ReloadNeeded
@@ -35,7 +36,6 @@ from sessions_app.logs import records as make
 from sessions_app.models import Session
 from sessions_app.places import ui_log
 from sessions_app.send_message import CHAT, Sent, check_may_send, send_message
-from sessions_app.worker import worker
 
 VIEW = "workspaces.view"
 MAX_VIEWS = 16
@@ -179,9 +179,8 @@ def _deleted(frame: ChatDelete, caller: Caller) -> str:
 
 def _end_turn(frame: ChatStop | ChatInterrupt, caller: Caller) -> None:
     session = _found(frame.session, caller, CHAT)
-    end = worker().stop if isinstance(frame, ChatStop) else worker().interrupt
-    if not end(session.pk):
-        raise SessionRefused("Nothing runs in this session.", "not_working")
+    way: Way = "stop" if isinstance(frame, ChatStop) else "interrupt"
+    end_turn(session, way, user=caller.user, now=clock.now())
 
 
 def _found(session_id: str, caller: Caller, permission: str) -> Session:

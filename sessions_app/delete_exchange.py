@@ -11,6 +11,7 @@ from django.db import transaction
 
 from agents import history as wire
 from sessions_app import lease, queue
+from sessions_app.admin_log import note
 from sessions_app.create import announce
 from sessions_app.errors import NotInServer, SessionHeld, SessionRefused
 from sessions_app.logs import LeaseLostError, RawView, Row, SessionLog, UiView
@@ -64,6 +65,7 @@ def delete_exchange(
         _wake(session)
     with transaction.atomic():
         announce(session, change="exchange_deleted", now=now)
+        note(session, f"Deleted the message of {stamp[:40]} with its answers.", user=user, now=now)
     return Deleted(text)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from core.db.callers import Caller
 from sessions_app import commands, queue
 from sessions_app.commands import CommandResult, Place
+from sessions_app.end_turn import Way, end_turn
 from sessions_app.errors import NotInServer, SessionRefused
 from sessions_app.lease import live_holder
 from sessions_app.models import Session
@@ -85,25 +86,27 @@ def _run_once(session: Session, text: str, client_id: str, caller: Caller, now: 
             user=caller.user,
             may=caller.may,
             now=now,
-            place=_place(session),
+            place=_place(session, caller, now),
         )
 
     return _answers.once((session.pk, client_id), run)
 
 
-def _place(session: Session) -> Place:
+def _place(session: Session, caller: Caller, now: datetime) -> Place:
     return Place(
-        stop=lambda: stop_session(session),
-        interrupt=lambda: _interrupt(session),
+        stop=lambda: _ended(session, "stop", caller, now),
+        interrupt=lambda: _ended(session, "interrupt", caller, now),
         compact=lambda: _compact(session),
     )
 
 
-def _interrupt(session: Session) -> bool:
+def _ended(session: Session, way: Way, caller: Caller, now: datetime) -> bool:
+    """False when nothing ran or waited, or outside a server."""
     try:
-        return worker().interrupt(session.pk)
-    except NotInServer:
+        end_turn(session, way, user=caller.user, now=now)
+    except SessionRefused:
         return False
+    return True
 
 
 def _compact(session: Session) -> CommandResult:
@@ -112,14 +115,6 @@ def _compact(session: Session) -> CommandResult:
         raise SessionRefused("The session is at work; it compacts by itself when it has to.", "busy")
     worker().compact(session.pk)
     return CommandResult("Compacting; what comes of it stands in the conversation.")
-
-
-def stop_session(session: Session) -> bool:
-    """False when nothing ran or waited, or outside a server."""
-    try:
-        return worker().stop(session.pk)
-    except NotInServer:
-        return False
 
 
 class _Answers:

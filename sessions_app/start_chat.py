@@ -7,7 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
+
 from core.paths import HaloHome
+from sessions_app.admin_log import note_started
 from sessions_app.agent_choice import choose_agent
 from sessions_app.create import checked_working_dir, create_session
 from sessions_app.errors import SessionRefused
@@ -36,14 +39,16 @@ def chat_session(request: ChatRequest, *, home: HaloHome, now: datetime) -> tupl
     _check_user(request.user, level)
     if found is None:
         agent = choose_agent(request.workspace, request.agent_id, home=home)
-        session = create_session(
-            workspace=request.workspace,
-            agent_id=agent.id,
-            agent_name=agent.name,
-            access_level=level,
-            working_dir=request.working_dir or ".",
-            now=now,
-        )
+        with transaction.atomic():
+            session = create_session(
+                workspace=request.workspace,
+                agent_id=agent.id,
+                agent_name=agent.name,
+                access_level=level,
+                working_dir=request.working_dir or ".",
+                now=now,
+            )
+            note_started(session, user=request.user, now=now)
         return session, True
     changes: dict[str, str] = {}
     if request.working_dir:

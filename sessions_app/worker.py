@@ -106,6 +106,10 @@ class Worker:
         self.wake(session_id)
         return False
 
+    def abort(self, session_id: str) -> None:
+        """End the turns that run here, of the session and all below it, whose rows say already that they ended."""
+        self._engine.stop(session_id, marked=True)
+
     def compact(self, session_id: str) -> None:
         """Shorten the history now; what comes of it stands in the log. A session that is at work is left alone."""
         self._on_loop(self._compact, session_id)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 
 from agents import history as wire
@@ -102,6 +103,22 @@ def test_message_and_answer_go_for_the_model_and_are_greyed_for_people(session: 
     exchange(opened(session), 3)
     assert said(session)[-2:] == ["question 3", "answer 3"]
     assert lease.live_holder(session.pk) is None
+
+
+def test_the_admins_log_names_who_deleted_what(session: Session) -> None:
+    talked(session, 3)
+    user = User.objects.create_user("ann")
+    with pytest.raises(SessionRefused):
+        delete(session, 1, user=user)
+    user.user_permissions.add(Permission.objects.get(codename="chat"))
+    user = User.objects.get(pk=user.pk)
+    with pytest.raises(SessionRefused):
+        delete(session, 7, user=user)
+    assert not LogEntry.objects.exists(), "what was refused was not decided"
+    assert delete(session, 1, user=user) == DELETED
+    entry = LogEntry.objects.get()
+    assert (entry.user, entry.object_id) == (user, session.pk)
+    assert entry.change_message == f"Deleted the message of {stamp_of(1)} with its answers."
 
 
 def test_calls_and_results_go_with_their_turn(session: Session) -> None:

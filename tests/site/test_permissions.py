@@ -53,6 +53,7 @@ MAY_GET: dict[str, set[str]] = {
     "admin:evolution_evolutionrun_add": set(),
     "admin:sessions_app_session_chat": LOOK,
     "admin:sessions_app_session_new": {"administrator", "operator"},
+    "admin:sessions_app_session_archive": {"administrator", "operator"},
     "admin:evolution_regressionscenario_add": set(),
     "admin:evolution_regressionscenario_delete": set(),
     "admin:sessions_app_session_add": set(),
