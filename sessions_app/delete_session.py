@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import transaction
 
-from sessions_app import lease
+from sessions_app import lease, trees
 from sessions_app.create import announce
 from sessions_app.errors import SessionHeld, SessionRefused
 from sessions_app.models import Session
@@ -28,7 +28,7 @@ class WhatGoes:
 def what_goes(session: Session) -> WhatGoes:
     """What a deletion would take away. Raises SessionRefused for a sub-session."""
     _check_root(session)
-    below = Session.objects.select_related("workspace").filter(pk__startswith=f"{session.pk}>")
+    below = Session.objects.select_related("workspace").filter(trees.below(session.pk))
     tree = [session, *sorted(below, key=lambda row: row.pk.count(">"))]
     return WhatGoes(
         sessions=tree,

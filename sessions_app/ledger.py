@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from core.db.models import process_values
 from core.processes import ProcessIdentity
+from sessions_app import trees
 from sessions_app.lease import Lease, live_holder
 from sessions_app.models import RunningSession
 
@@ -31,7 +32,7 @@ def leave(session_id: str, *, held: Lease) -> None:
 
 def entries(root_id: str) -> QuerySet[RunningSession]:
     """The rows of a root and all below it."""
-    return RunningSession.objects.filter(Q(session_id=root_id) | Q(session__id__startswith=f"{root_id}>"))
+    return RunningSession.objects.filter(trees.within(root_id, of="session__id"))
 
 
 def leftover_roots(*, host: str) -> list[str]:

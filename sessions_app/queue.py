@@ -13,15 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from core.db.text import storable
-from sessions_app import stamps
+from sessions_app import stamps, trees
 from sessions_app.errors import QueueFull, SessionRefused
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.outside_data import carry
 
-MAX_STAMP_STEPS = 1_000
+ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def accept(
     if not text.strip() and not images:
         raise SessionRefused("The message is empty.", "empty_message")
     text, client_id = storable(text), storable(client_id)
-    for step in range(MAX_STAMP_STEPS):
+    for _ in range(ATTEMPTS):
         try:
             with transaction.atomic():
                 known = _known(session, client_id)
@@ -70,13 +70,13 @@ def accept(
                     images=list(images),
                     source_session=source_session,
                     client_id=client_id,
-                    stamp=stamps.after(now, step),
+                    stamp=_free_stamp(session, now),
                     starts_turn=starts_turn,
                     created_at=now,
                 )
             return Accepted(row.pk, row.stamp, created=True)
         except IntegrityError:
-            # The same client id from two processes at once, or another message in this millisecond.
+            # The same client id from two processes at once: the other one's row is found next.
             continue
     raise SessionRefused("Too many messages arrived in one moment; send it again.", "busy")
 
@@ -95,7 +95,7 @@ def wants_turn(session_id: str, *, beside: Collection[int] = ()) -> bool:
 def waiting_in_tree(root_id: str) -> dict[str, set[int]]:
     """The messages that start a turn and aren't worked off, by session, of a root and all below it."""
     rows = QueuedMessage.objects.filter(worked_at=None, starts_turn=True)
-    rows = rows.filter(Q(session_id=root_id) | Q(session__id__startswith=f"{root_id}>"))
+    rows = rows.filter(trees.within(root_id, of="session__id"))
     found: dict[str, set[int]] = {}
     for session_id, message_id in rows.values_list("session_id", "pk"):
         found.setdefault(session_id, set()).add(message_id)
@@ -132,6 +132,21 @@ def _revive(session: Session, *, starts_turn: bool) -> None:
         if not session.is_root:
             values["report_due"] = True
     Session.objects.filter(pk=session.pk).update(**values)
+
+
+def _free_stamp(session: Session, now: datetime) -> str:
+    """That of ``now``, or of the first millisecond behind it that no message of the session has; one query.
+
+    The session's row is held (``_revive``), so that nobody takes it meanwhile. Stamps are texts in the order of
+    time: where the taken ones stop following each other, one is free.
+    """
+    taken = QueuedMessage.objects.filter(session=session, stamp__gte=stamps.after(now, 0)).order_by("stamp")
+    step = 0
+    for stamp in taken.values_list("stamp", flat=True).iterator(chunk_size=500):
+        if stamp != stamps.after(now, step):
+            break
+        step += 1
+    return stamps.after(now, step)
 
 
 def _check(session: Session, sender: str, max_waiting: int) -> None:

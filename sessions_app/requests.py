@@ -6,16 +6,15 @@ lease: a holder that comes later takes no notice.
 
 from __future__ import annotations
 
-from django.db.models import Q
-
 from core.processes import ProcessIdentity
+from sessions_app import trees
 from sessions_app.lease import Lease, live_holder
 from sessions_app.models import Session
 
 
 def ask(session_id: str, what: str) -> bool:
     """Ask whoever holds the tree; False when nobody else does. A stop isn't weakened to an interrupt."""
-    root_id = session_id.split(">", 1)[0]
+    root_id = trees.root_of(session_id)
     if live_holder(root_id) in (None, ProcessIdentity.current()):
         return False
     epoch = Session.objects.values_list("lease_epoch", flat=True).get(pk=root_id)
@@ -28,8 +27,8 @@ def ask(session_id: str, what: str) -> bool:
 
 def take_asked(held: Lease) -> dict[str, str]:
     """What is asked of the holder, by session id; each is taken once."""
-    tree = Q(pk=held.root_id) | Q(pk__startswith=f"{held.root_id}>")
-    found = list(Session.objects.filter(tree).exclude(asked="").values_list("pk", "asked", "asked_epoch"))
+    rows = Session.objects.filter(trees.within(held.root_id))
+    found = list(rows.exclude(asked="").values_list("pk", "asked", "asked_epoch"))
     taken = {}
     for session_id, what, epoch in found:
         rows = Session.objects.filter(pk=session_id, asked=what, asked_epoch=epoch)

@@ -40,17 +40,17 @@ def child_id(parent_id: str) -> str:
     return f"{parent_id}{SEPARATOR}{new_session_segment()}"
 
 
-def below(session_id: str) -> Q:
-    """Rows of the sessions below this one, found by an index.
+def below(session_id: str, *, of: str = "pk") -> Q:
+    """Rows of the sessions below this one, found by an index; ``of``: where the row has the session's id.
 
     SQLite compares byte by byte and uses no index for LIKE; PostgreSQL has one for prefixes.
     """
     if connection.vendor == "sqlite":
         first, behind = session_id + SEPARATOR, session_id + _BEHIND_SEPARATOR
-        return Q(pk__gt=first, pk__lt=behind)
-    return Q(pk__startswith=session_id + SEPARATOR)
+        return Q(**{f"{of}__gt": first, f"{of}__lt": behind})
+    return Q(**{f"{of}__startswith": session_id + SEPARATOR})
 
 
-def within(session_id: str) -> Q:
+def within(session_id: str, *, of: str = "pk") -> Q:
     """Rows of this session and of those below it."""
-    return Q(pk=session_id) | below(session_id)
+    return Q(**{of: session_id}) | below(session_id, of=of)

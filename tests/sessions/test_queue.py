@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.db.clock import database_now
-from sessions_app import queue
+from sessions_app import queue, stamps
 from sessions_app.errors import QueueFull, SessionRefused
 from sessions_app.models import QueuedMessage, Session
 from tests.sessions.conftest import NOW
@@ -63,3 +67,27 @@ def test_each_client_id_is_one_message_in_the_order_of_arrival(
         queue.accept(session=session, text=f"x{text}", client_id=client_id, now=NOW)
         expected.setdefault(client_id, f"x{text}")
     assert [row.client_id for row in queue.waiting(session.pk)] == list(expected)
+
+
+def test_hundreds_in_one_millisecond_cost_the_same_each(session: Session) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            queue.accept(session=session, text="one more", now=NOW)
+        return len(asked)
+
+    first = queries()
+    QueuedMessage.objects.bulk_create(
+        QueuedMessage(
+            session=session, sender="person", text="m", stamp=stamps.after(NOW, step), created_at=NOW
+        )
+        for step in range(1, 400)
+    )
+    assert queries() == first
+    assert QueuedMessage.objects.latest("id").stamp == "2026-01-31T09:30:00.400Z"
+
+
+def test_a_free_millisecond_between_taken_ones_is_used(session: Session) -> None:
+    for step in (0, 1, 3):
+        queue.accept(session=session, text="m", now=NOW + timedelta(milliseconds=step))
+    assert queue.accept(session=session, text="m", now=NOW).stamp == "2026-01-31T09:30:00.002Z"
+    assert queue.accept(session=session, text="m", now=NOW).stamp == "2026-01-31T09:30:00.004Z"
