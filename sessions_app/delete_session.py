@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import transaction
 
-from sessions_app import lease, trees
+from sessions_app import lease, reply_to, trees
 from sessions_app.create import announce
 from sessions_app.errors import SessionHeld, SessionRefused
 from sessions_app.models import Session
@@ -53,6 +53,7 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
     try:
         found = what_goes(session)  # under the lease: nothing is begun or archived in there any more
         with transaction.atomic():
+            reply_to.hold(session.pk, besides=[row.pk for row in found.sessions])
             lease.confirm(held)
             mark_stopped(session.pk, why="it was deleted", now=now)  # whoever is owed its outcome is told
             announce(session, change="deleted", now=now)

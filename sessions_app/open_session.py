@@ -20,7 +20,7 @@ from core import clock, folders
 from core.db.text import storable
 from core.paths import HaloHome
 from core.settings_file import Settings
-from sessions_app import lease, queue, stamps
+from sessions_app import lease, queue, reply_to, stamps
 from sessions_app.count_tokens import count_tokens
 from sessions_app.create import announce
 from sessions_app.errors import SessionRefused, SessionUnreadable
@@ -125,8 +125,8 @@ def finish_turn(
     if outcome.status != "interrupted":
         _tell_compacted(opened, now)
     with transaction.atomic():
+        _hold(opened)
         lease.confirm(opened.held)
-        _count(opened, spent, now)
         if outcome.status != "interrupted":
             queue.mark_worked(opened.pending, now=now)
         values: dict[str, object] = {
@@ -140,9 +140,16 @@ def finish_turn(
         Session.objects.filter(pk=opened.row.pk).update(**values)
         announce(opened.row, change="turn_ended", now=now)
         told = settle_turn(opened.row.pk, outcome, max_chars=opened.report_chars, now=now)
+        _count(opened, spent, now)  # last: every turn of the workspace writes this row
     opened.to_wake += told
     if outcome.status != "interrupted":
         opened.pending = []
+
+
+def _hold(opened: OpenSession) -> None:
+    """The rows that the end of a root's turn writes to, in the order in which everybody locks them."""
+    if opened.row.is_root:
+        reply_to.hold(opened.row.pk)
 
 
 def finish_compaction(opened: OpenSession, *, spent: Usage, now: datetime) -> None:
@@ -268,6 +275,7 @@ def _settle_answered(opened: OpenSession) -> None:
     now = clock.now()
     outcome = TurnOutcome("completed", wire.message_text(opened.history[-1]))
     with transaction.atomic():
+        _hold(opened)
         lease.confirm(opened.held)
         queue.mark_worked(answered, now=now)
         Session.objects.filter(pk=opened.row.pk).update(last_activity_at=now, **_answered_with(outcome.text))

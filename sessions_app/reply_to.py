@@ -7,10 +7,12 @@ are registered by whoever writes such debts, the upper floors in their ``AppConf
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
+
+from django.db import transaction
 
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
@@ -51,13 +53,36 @@ def register(kind: str, deliverer: Deliverer) -> None:
     _deliverers[kind] = deliverer
 
 
+def hold(root_id: str, *, besides: Collection[str] = ()) -> None:
+    """Lock a root, those ``besides``, and the session the root owes its outcome to, in the order of their ids.
+
+    First in every transaction that may settle the debt: two roots that owe each other and end at one instant
+    would else each hold its own row and wait for the other's.
+    """
+    while True:
+        receiver = _receiver(root_id)
+        with transaction.atomic():
+            wanted = {root_id, *besides, *receiver}
+            list(Session.objects.select_for_update(of=("self",)).filter(pk__in=wanted).order_by("pk"))
+            if set(_receiver(root_id)) <= wanted:
+                return
+            transaction.set_rollback(True)  # the debt changed meanwhile: let go, and lock in order again
+
+
+def _receiver(root_id: str) -> list[str]:
+    """The session that is told, for debts to sessions; other deliverers lock no session."""
+    debt = Session.objects.filter(pk=root_id).values_list("reply_to", flat=True).first() or {}
+    return [str(owed["session"]) for owed in debt.values() if isinstance(owed, dict) and "session" in owed]
+
+
 def take_over(session: Session, debt: dict[str, Any], *, now: datetime) -> Sequence[str]:
     """Owe the outcome of this root to somebody else from now on; an earlier, other debt is closed as superseded.
 
     Call it in the transaction that queues the message the outcome is about. Returns sessions to wake. Raises
     SessionRefused when this process can't close the earlier debt.
     """
-    row = Session.objects.select_for_update().get(pk=session.pk)
+    hold(session.pk)
+    row = Session.objects.get(pk=session.pk)
     earlier = row.reply_to
     if earlier == debt:
         return ()

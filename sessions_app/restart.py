@@ -41,6 +41,7 @@ def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
     in_the_middle = _in_the_middle(held.root_id)
     is_internal = _is_internal(root, home)
     with transaction.atomic():
+        Session.objects.select_for_update().get(pk=held.root_id)  # ahead of those below it, as everywhere
         rows = list(entries(held.root_id).select_for_update().order_by("session_id"))
         if not rows:
             return False

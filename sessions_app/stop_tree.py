@@ -24,8 +24,8 @@ def mark_stopped(
     Messages that wait no longer ask for a turn: the next one takes them in. Returns sessions to wake.
     """
     with transaction.atomic():
-        # The root first, as the ends of turns do it: whoever locks several rows of a tree begins there.
-        Session.objects.select_for_update().filter(pk=trees.root_of(session_id)).first()
+        tree = Session.objects.filter(trees.within(session_id), archived_at=None)
+        reply_to.hold(trees.root_of(session_id), besides=tree.values_list("pk", flat=True))
         row = Session.objects.select_for_update().filter(pk=session_id).first()
         if row is None:
             return ()

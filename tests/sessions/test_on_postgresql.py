@@ -18,6 +18,7 @@ FILES = (
     "test_sub_sessions.py",
     "test_relay.py",
     "test_tree_machine.py",
+    "test_lock_order.py",
 )
 
 
