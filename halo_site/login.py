@@ -22,6 +22,10 @@ def may_see_groups(request: HttpRequest) -> bool:
     return request.user.has_perm("auth.view_group") or request.user.has_perm("auth.change_group")
 
 
+def may_see_tokens(request: HttpRequest) -> bool:
+    return request.user.has_perm("core.view_apitoken") or request.user.has_perm("core.change_apitoken")
+
+
 class LoginForm(AuthenticationForm):
     """Says after a right password why somebody isn't let in, instead of calling the password wrong."""
 

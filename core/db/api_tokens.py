@@ -18,7 +18,7 @@ PREFIX = "halo_"
 MAX_DAYS = 366
 SCOPES = {
     "view": "read runs, applies, sessions, workspaces and events",
-    "review": "approve, reject, retry, cancel, try again, delete",
+    "review": "approve, reject, retry, cancel, try again, delete; retire and restore kept scenarios",
     "rollback": "roll applied changes back",
     "chat": "start sessions, send messages, stop and interrupt",
     "use_full_access": "ask for evolution runs, and use sessions of full access",

@@ -67,6 +67,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Settings", "tune", "settings"),
                     _item("People", "person", "auth_user_changelist", "halo_site.login.may_see_people"),
                     _item("Groups", "groups", "auth_group_changelist", "halo_site.login.may_see_groups"),
+                    _item("Tokens", "key", "core_apitoken_changelist", "halo_site.login.may_see_tokens"),
                 ],
             },
         ],
