@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -105,6 +106,17 @@ def test_a_conversation_by_keyboard_alone(visit: Callable[..., Page], place: Pla
     here = page.url
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: url != here and url.endswith("/chat/"))
+
+
+def test_a_double_click_starts_one_session(visit: Callable[..., Page], place: Place, house: House) -> None:
+    page = visit("/admin/sessions_app/session/new/")
+    page.get_by_label("Agent").select_option(f"{place.workspace}:support")
+    before = len(json.loads(house.run("session", "list", "--json")))
+
+    page.get_by_role("button", name="Start").dblclick()
+    page.wait_for_url("**/chat/")
+
+    assert len(json.loads(house.run("session", "list", "--json"))) == before + 1
 
 
 def test_a_reply_is_seen_while_it_streams_and_escape_ends_it(

@@ -17,7 +17,7 @@ PAGES = {
     "run list": "/evolution/evolutionrun/",
     "run that waits": "/evolution/evolutionrun/{waiting}/change/",
     "run that landed": "/evolution/evolutionrun/{landed}/change/",
-    "file of a run": "/evolution/evolutionrun/{landed}/file/?path=1/patch.md",
+    "file of a run": "/evolution/evolutionrun/{landed}/file/?path=attempts/{attempt}/patch.md",
     "decisions on a run": "/evolution/evolutionrun/{landed}/history/",
     "delete a run": "/evolution/evolutionrun/{waiting}/delete/",
     "apply list": "/evolution/evolutionapply/",
@@ -110,7 +110,9 @@ def _look(page: Page) -> None:
 
 def _known(shop: Place) -> dict[str, object]:
     landed, waiting = shop.runs
+    [draft] = shop.path.glob(f".halo/evo/runs/{landed.run}/attempts/*/patch.md")
     return {
+        "attempt": draft.parent.name,
         "waiting": waiting.run,
         "landed": landed.run,
         "apply": landed.apply,
