@@ -49,9 +49,9 @@ async def test_text_tools_and_usage(play: Play, wire: Wire) -> None:
     assert "one\\ntwo" in str(server.requests[1]) and "You are a test." in str(server.requests[1])
 
 
+# mistral's plain models think in no part of their own
+@pytest.mark.parametrize("wire", [name for name in HOSTED if name != "mistral"], indirect=True)
 async def test_thinking_is_told_apart(play: Play, wire: Wire) -> None:
-    if wire.provider == "mistral":
-        pytest.skip("mistral: its plain models think in no part of their own")
     with ScriptedServer([wire.reply("So it is.", thought="hm")]) as server:
         model = choice(wire, wire.endpoint(server), thinking={"enabled": True, "effort": "low"})
         played = play("", model=model)
