@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from django.db.models import Prefetch, QuerySet
 
 from core.db.rest import pages
@@ -21,6 +24,19 @@ def applies() -> QuerySet[EvolutionApply]:
     return EvolutionApply.objects.select_related(
         "workspace", "approved_by", "rolled_back_by"
     ).prefetch_related(sources)
+
+
+def page(
+    found: QuerySet[Any], *, workspace: int | None, cursor: str, limit: int, show: Callable[[Any], Any]
+) -> dict[str, Any]:
+    """One page of a list, newest first. Raises ApiError 400 for a cursor that isn't one."""
+    if workspace is not None:
+        found = found.filter(workspace_id=workspace)
+    if cursor:
+        found = found.filter(pk__lt=place(cursor))
+    return pages.page(
+        list(found.order_by("-pk")[: limit + 1]), limit=limit, show=show, key=lambda row: [row.pk]
+    )
 
 
 def find_run(text: str) -> EvolutionRun:

@@ -47,16 +47,7 @@ def list_runs(
     found = rows.runs()
     if status is not None:
         found = found.filter(status=status.value)
-    if workspace is not None:
-        found = found.filter(workspace_id=workspace)
-    if cursor:
-        found = found.filter(pk__lt=rows.place(cursor))
-    return pages.page(
-        list(found.order_by("-pk")[: limit + 1]),
-        limit=limit,
-        show=as_json.run_row,
-        key=lambda row: [row.pk],
-    )
+    return rows.page(found, workspace=workspace, cursor=cursor, limit=limit, show=as_json.run_row)
 
 
 @router.post(

@@ -40,16 +40,7 @@ def list_scenarios(
     found = rows.scenarios()
     if state != "all":
         found = found.filter(retired_at__isnull=state == "in_use")
-    if workspace is not None:
-        found = found.filter(workspace_id=workspace)
-    if cursor:
-        found = found.filter(pk__lt=rows.place(cursor))
-    return pages.page(
-        list(found.order_by("-pk")[: limit + 1]),
-        limit=limit,
-        show=as_json.scenario_row,
-        key=lambda row: [row.pk],
-    )
+    return rows.page(found, workspace=workspace, cursor=cursor, limit=limit, show=as_json.scenario_row)
 
 
 @router.get(
