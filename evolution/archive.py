@@ -7,6 +7,7 @@ worked under its folder's lock, and its conditional change comes before the remo
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -208,13 +209,17 @@ class _Pass:
             try:
                 lock = workspace.paths.evolution.folder_lock(found.kind, found.row_id)
                 with nullcontext() if self.dry_run else holding(lock):
-                    self._tidy_one(workspace, found)
+                    if os.path.lexists(found.path):  # no other pass was here first
+                        self._tidy_one(workspace, found)
             except FolderBusy:
                 continue
             except (OSError, ZipDamaged) as error:
                 self._failed(found.name, str(error))
-        if not self.dry_run:
-            orphans.remove_scraps(workspace.paths.evolution)
+        for scrap in [] if self.dry_run else orphans.list_scraps(workspace.paths.evolution):
+            try:
+                orphans.remove_scrap(scrap)
+            except OSError as error:
+                self._failed(scrap.name, str(error))
 
     def _tidy_one(self, workspace: Workspace, found: orphans.Artifact) -> None:
         model: type[Row] = EvolutionRun if found.kind == "run" else EvolutionApply

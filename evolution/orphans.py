@@ -70,17 +70,29 @@ def is_orphan(found: Artifact, *, known_since: datetime) -> bool:
     return _age(found.path) > wait
 
 
-def remove_scraps(paths: EvolutionPaths) -> None:
-    """Halves of zips and of unpacked folders, and locks nobody holds, when older than an hour."""
+def list_scraps(paths: EvolutionPaths) -> list[Path]:
+    """Halves of zips and of unpacked folders, and locks, when older than an hour."""
+    scraps = []
     for folder in (paths.runs, paths.applies, paths.archive):
         for path in _children(folder):
-            if not path.name.startswith(".") or _age(path) <= ORPHAN_AFTER:
-                continue
-            if path.name.endswith(".tmp"):
-                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-            elif path.name.endswith(".lock") and folder == paths.archive:
-                with suppress(FolderBusy), holding(path):
-                    pass  # let go, it is gone
+            is_lock = path.suffix == ".lock" and folder == paths.archive
+            if path.name.startswith(".") and (is_lock or path.suffix == ".tmp"):
+                with suppress(FileNotFoundError):  # another pass was here first
+                    if _age(path) > ORPHAN_AFTER:
+                        scraps.append(path)
+    return scraps
+
+
+def remove_scrap(path: Path) -> None:
+    """A lock goes only when nobody holds it. Raises OSError."""
+    with suppress(FileNotFoundError, FolderBusy):
+        if path.suffix == ".lock":
+            with holding(path):
+                pass  # let go, it is gone
+        elif path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _named(

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from core.db.models import Event
 from core.paths import EvolutionPaths
 from evolution import archive as archive_module
-from evolution import transitions, zips
+from evolution import orphans, transitions, zips
 from evolution.archive import ArchiveReport, archive
 from evolution.artifacts.files import AttemptFiles
 from evolution.folder_lock import FolderBusy, holding
@@ -326,6 +326,47 @@ def test_what_a_crash_left_is_finished(rows: Rows) -> None:
     assert sorted(report.finished) == sorted([f"runs/{unpacked.pk}", f"archive/run-{packed.pk}.zip"])
     assert report.archived == [str(packed)] and not report.failed
     assert not scrap.exists() and not half.exists() and not lock.exists()
+
+
+def test_a_scrap_that_cannot_be_removed_is_named_and_the_rest_goes_on(rows: Rows) -> None:
+    packed = rows.failed()
+    filled(rows, packed)
+    stuck = evo(rows).archive / ".run-x.lock"
+    stuck.mkdir(parents=True)
+    old(stuck)
+
+    report = archive(now=days(15))
+
+    assert report.archived == [f"run-{packed.pk}"]
+    assert len(report.failed) == 1 and report.failed[0].startswith(".run-x.lock: ")
+
+
+def test_a_scrap_that_another_pass_removes_meanwhile_is_no_failure(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = evo(rows).archive / ".run-x.zip.abc.tmp"
+    write(gone, "half")
+    old(gone)
+    listed = orphans.list_scraps(evo(rows))
+    assert listed == [gone]
+
+    def listed_and_gone(paths: EvolutionPaths) -> list[Path]:
+        gone.unlink()
+        return listed
+
+    monkeypatch.setattr(orphans, "list_scraps", listed_and_gone)
+
+    assert done(archive(now=days(1))) == {}
+    assert not gone.exists()
+
+
+def test_a_scrap_that_goes_while_it_is_listed_is_not_listed(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evo(rows).archive.mkdir(parents=True)
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([folder / ".run-x.lock"]))
+
+    assert orphans.list_scraps(evo(rows)) == []
 
 
 def old_tree(folder: Path) -> Path:

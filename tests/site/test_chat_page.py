@@ -388,7 +388,9 @@ class TestWithAWorker:
         model.say("Once upon ")
         until(lambda: model.calls == 2)
         shown = html(client, session)
-        assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in shown
+        assert (
+            f'<noscript><meta http-equiv="refresh" content="5; url={address(session)}"></noscript>' in shown
+        )
         assert client.post(address(session), {"action": "stop"}).status_code == 302
         until(lambda: not queue.waiting(session.pk) and lease.live_holder(session.pk) is None)
         assert client.post(address(session), {"action": "stop"}).status_code == 409
