@@ -21,7 +21,7 @@ from sessions_app.lease import Lease
 from sessions_app.ledger import entries
 from sessions_app.logs.raw_view import read_raw_view
 from sessions_app.models import QueuedMessage, RunningSession, Session
-from sessions_app.open_session import ends_answered
+from sessions_app.opened_session import ends_answered
 from sessions_app.places import raw_log
 from sessions_app.stop_tree import quieten
 

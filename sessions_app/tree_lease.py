@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from core import clock
+from core.db.threads import DatabaseThreads
 from core.paths import HaloHome
 from sessions_app import lease, queue, requests
 from sessions_app.restart import settle
-from sessions_app.turn_host import InPool
 
 LOOK_SEC = 1.0
 
@@ -47,7 +47,7 @@ class TreeLeases:
     """``look`` is told every second what a tree's rows say; ``lost`` when a successor has taken the tree."""
 
     home: HaloHome
-    in_pool: InPool
+    threads: DatabaseThreads
     look: Callable[[Seen], None]
     lost: Callable[[str], None]
     _trees: dict[str, Tree] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class TreeLeases:
         async with self._locked(root_id):
             tree = self._trees.get(root_id)
             if tree is None:
-                tree = Tree(await self.in_pool(_take, root_id, self.home))
+                tree = Tree(await self.threads.run(_take, root_id, self.home))
                 tree.keeper = asyncio.create_task(self._keep(tree))
                 self._trees[root_id] = tree
             tree.users += 1
@@ -96,7 +96,7 @@ class TreeLeases:
             if tree.keeper is not None:
                 tree.keeper.cancel()
             self._trees.pop(root_id, None)
-            await self.in_pool(lease.release, tree.held)
+            await self.threads.run(lease.release, tree.held)
 
     async def _keep(self, tree: Tree) -> None:
         """Renew the lease, and look for what other processes accepted or asked."""
@@ -105,11 +105,11 @@ class TreeLeases:
             await asyncio.sleep(LOOK_SEC)
             try:
                 if clock.suspended_seconds() - renewed_at >= lease.RENEW_SEC:
-                    if not await self.in_pool(lease.renew, tree.held):
+                    if not await self.threads.run(lease.renew, tree.held):
                         self.lost(tree.held.root_id)
                         return
                     renewed_at = clock.suspended_seconds()
-                self.look(await self.in_pool(_look, tree.held))
+                self.look(await self.threads.run(_look, tree.held))
             except Exception:  # the lease's own deadline ends the writing if this goes on
                 logger.exception("Session %s: lease and queue could not be looked after", tree.held.root_id)
 

@@ -9,8 +9,9 @@ from agents.compaction import Outcome as Compaction
 from agents.turn import TurnOutcome
 from core.paths import HaloHome
 from sessions_app import queue, trees
-from sessions_app.engine import Engine, Watcher
+from sessions_app.engine import Engine
 from sessions_app.errors import SessionError
+from sessions_app.running_sessions import Watcher
 
 
 class TreeWork:

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from agents.turn import AccessLevel
 from core.paths import HaloHome
+from sessions_app.running_sessions import RunningSessions
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-
-class InPool(Protocol):
-    """The engine's database threads: whole functions, connections closed afterwards."""
-
-    async def __call__(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Result: ...
-
-
-class Works(Protocol):
-    """The engine, as far as tools need it."""
-
-    def wake(self, session_id: str) -> None: ...
-
-    def interrupt(self, session_id: str) -> bool: ...
-
-    async def stop_tree(self, session_id: str, *, by: str = "") -> None: ...
-
-    async def in_pool(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Result: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +21,18 @@ class TurnHost:
     team: tuple[str, ...]
     home: HaloHome
     result_chars: int
-    engine: Works
+    sessions: RunningSessions
 
     def wake(self, session_id: str) -> None:
-        self.engine.wake(session_id)
+        self.sessions.wake(session_id)
 
     def interrupt(self, session_id: str) -> bool:
-        return self.engine.interrupt(session_id)
+        return self.sessions.interrupt(session_id)
 
     async def stop(self, session_id: str) -> None:
-        await self.engine.stop_tree(session_id, by=self.session_id)
+        await self.sessions.stop_tree(session_id, by=self.session_id)
 
     async def call(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        return await self.engine.in_pool(function, *args, **kwargs)
+        return await self.sessions.in_pool(function, *args, **kwargs)

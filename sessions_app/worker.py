@@ -25,12 +25,11 @@ from sessions_app.errors import NotInServer, SessionError, SessionHeld
 from sessions_app.lease import live_holder
 from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
+from sessions_app.running_sessions import Watcher
 from sessions_app.stop_tree import mark_stopped
 
 LOOK_SEC = 15.0
 LANDING_SEC = 7.0
-
-Watcher = Callable[[AgentEvent], None]
 
 logger = logging.getLogger(__name__)
 _workers: list[Worker] = []

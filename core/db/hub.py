@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
-
-from django.db import connection
 
 from core.db.events import START, Position, find_position, latest, position_of, read_after
 from core.db.follower import Follower
 from core.db.models import Event
 from core.db.push import GROUP, add_reader, notice, remove_reader
+from core.db.threads import DatabaseThreads
 from core.frames import EventFrame
 
 QUEUE_LENGTH = 1_000
@@ -27,8 +25,7 @@ REPLAY_LIMIT = 1_000
 LAYER_RETRY_SEC = 5.0
 
 logger = logging.getLogger(__name__)
-Result = TypeVar("Result")
-_threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="events")
+in_thread = DatabaseThreads(count=2, name="events").run
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 
 
@@ -77,18 +74,6 @@ class Subscription:
             self._queue.put_nowait(delivery)
         except asyncio.QueueFull:
             self._overrun = True
-
-
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """Database work, off the loop, on one of two threads; the connection is closed afterwards."""
-
-    def closed_afterwards() -> Result:
-        try:
-            return work()
-        finally:
-            connection.close()
-
-    return await asyncio.get_running_loop().run_in_executor(_threads, closed_afterwards)
 
 
 def hub() -> Hub:

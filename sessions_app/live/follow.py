@@ -6,14 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from django.db import connection
-
+from core.db.threads import DatabaseThreads
 from core.frames import ChatSubscribed
 from sessions_app.live import local
 from sessions_app.live.catch_up import missed, row_id_of, row_now
@@ -28,21 +25,8 @@ LOOK_SEC = 0.2
 CONDITION_SEC = 1.0
 
 logger = logging.getLogger(__name__)
-Result = TypeVar("Result")
-_threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="chat-views")
+in_thread = DatabaseThreads(count=2, name="chat-views").run
 _followers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Follower]] = WeakKeyDictionary()
-
-
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """Files and rows, off the loop; the connection is closed afterwards."""
-
-    def closed_afterwards() -> Result:
-        try:
-            return work()
-        finally:
-            connection.close()
-
-    return await asyncio.get_running_loop().run_in_executor(_threads, closed_afterwards)
 
 
 def follower(session_id: str, path: Path) -> Follower:

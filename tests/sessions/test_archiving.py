@@ -16,13 +16,16 @@ from agents import events
 from agents.turn import TurnOutcome
 from core import atomic
 from core.paths import HaloHome
+from sessions_app import lease
 from sessions_app.errors import SessionRefused
+from sessions_app.finish_turn import finish_turn
 from sessions_app.logs import LeaseLostError, SessionLog, TurnRecorder, read_session, segments
 from sessions_app.logs.deletion import places_of, rows_of_turn
 from sessions_app.logs.records_after import records_after
 from sessions_app.logs.segments import earlier_rows, read_segment, segment_path
 from sessions_app.models import Session
-from sessions_app.open_session import close_session, finish_turn, note, open_session
+from sessions_app.open_session import open_session
+from sessions_app.opened_session import note
 from sessions_app.places import log_folder, log_leaf, ui_log
 from sessions_app.selectors import archived_rows
 from tests.sessions.conftest import NOW
@@ -343,7 +346,8 @@ def test_the_row_count_of_a_damaged_file_is_still_a_path(session: Session) -> No
 
 def test_the_turn_that_compacted_archives_a_long_log_at_its_end(session: Session, tmp_path: Path) -> None:
     talked(session, 3)
-    opened = open_session(session.pk, home=HaloHome(tmp_path / "home"))
+    held = lease.acquire(session.pk)
+    opened = open_session(session.pk, home=HaloHome(tmp_path / "home"), held=held)
     note(opened, "x" * segments.ARCHIVE_OVER)
     outcome = TurnOutcome("completed", "fine", "")
     spent = events.Usage(1, 1)
@@ -351,10 +355,9 @@ def test_the_turn_that_compacted_archives_a_long_log_at_its_end(session: Session
     assert read_session(log_folder(session), log_leaf(session))[0].archived == 0
     opened.compacted = True
     finish_turn(opened, outcome, spent=spent, context_tokens=0, now=NOW)
-    close_session(opened)
     assert [row["id"] for row in archived_rows(session, 1)] == ["u0", "a0", "u1", "a1"]
-    again = open_session(session.pk, home=HaloHome(tmp_path / "home"))
+    again = open_session(session.pk, home=HaloHome(tmp_path / "home"), held=held)
     assert {stamp_of(number) for number in range(3)} <= again.stamps, (
         "an archived message isn't taken in again"
     )
-    close_session(again)
+    lease.release(held)

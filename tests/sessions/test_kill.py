@@ -16,12 +16,14 @@ from agents import tool_run
 from agents.history import is_sound
 from core import atomic, clock
 from core.paths import HaloHome
-from sessions_app import open_session, queue
+from sessions_app import lease, queue
 from sessions_app.engine import Engine
 from sessions_app.freeze import frozen_history
 from sessions_app.logs import read_session
 from sessions_app.models import Session
+from sessions_app.open_session import open_session
 from sessions_app.places import log_folder, log_leaf, raw_log
+from sessions_app.take_batch import take_batch
 from tests.sessions.models_in_tests import Script, call_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,8 +158,8 @@ def test_a_dead_owner_is_succeeded_without_waiting_for_its_lease(
     queue.accept(session=session, text="hello", now=clock.now())
 
     def take_and_die() -> None:
-        opened = open_session.open_session(session.pk, home=home)
-        assert open_session.take_batch(opened)
+        opened = open_session(session.pk, home=home, held=lease.acquire(session.pk))
+        assert take_batch(opened)
         die()
 
     in_a_process_that_dies(take_and_die, lambda: None)

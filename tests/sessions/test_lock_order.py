@@ -17,9 +17,12 @@ from agents.events import Usage
 from agents.turn import TurnOutcome
 from core import clock
 from core.paths import HaloHome
-from sessions_app import lease, open_session, queue, stop_tree
+from sessions_app import lease, queue, stop_tree
 from sessions_app.create import create_session
+from sessions_app.finish_turn import finish_turn
 from sessions_app.models import Session
+from sessions_app.open_session import open_session
+from sessions_app.take_batch import take_batch
 from tests.sessions.conftest import NOW
 from tests.sessions.trees import told
 
@@ -73,13 +76,11 @@ def test_two_turns_end(
     opened = []
     for row in pair:
         held = lease.acquire(row.pk)
-        opened.append(open_session.open_session(row.pk, home=HaloHome(tmp_path / "home"), held=held))
-        assert open_session.take_batch(opened[-1])
+        opened.append(open_session(row.pk, home=HaloHome(tmp_path / "home"), held=held))
+        assert take_batch(opened[-1])
     meet_after(monkeypatch, lease, "confirm", threading.Barrier(2))
     outcome = TurnOutcome("completed", "Done.")
-    finish = partial(
-        open_session.finish_turn, outcome=outcome, spent=Usage(0, 0), context_tokens=0, now=clock.now()
-    )
+    finish = partial(finish_turn, outcome=outcome, spent=Usage(0, 0), context_tokens=0, now=clock.now())
 
     both(*(partial(finish, one) for one in opened))
 

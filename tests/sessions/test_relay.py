@@ -294,7 +294,7 @@ def test_the_list_has_roots_alone_and_no_stranger_speaks_in_it(session: Session,
 
 @pytest.mark.parametrize("level", get_args(AccessLevel))
 def test_only_full_sessions_whose_agent_lists_relay_send_have_the_five(level: AccessLevel) -> None:
-    host = TurnHost("s", level, (), HaloHome(Path("/nowhere")), 8000, engine=None)  # type: ignore[arg-type]
+    host = TurnHost("s", level, (), HaloHome(Path("/nowhere")), 8000, sessions=None)  # type: ignore[arg-type]
     offered = [tool.__name__ for tool in tool_bundles.tools_for(host, names=["relay_send"])]
     assert offered == (list(relay_tools.NAMES) if level == "full" else [])
     assert tool_bundles.tools_for(host, names=["relay_read", "relay_stop"]) == []

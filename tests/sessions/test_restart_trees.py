@@ -11,7 +11,9 @@ from core.paths import HaloHome
 from sessions_app import lease, ledger, queue, restart
 from sessions_app.logs import records as make
 from sessions_app.models import QueuedMessage, RunningSession, Session
-from sessions_app.open_session import OpenSession, open_session, take_batch
+from sessions_app.open_session import open_session
+from sessions_app.opened_session import OpenSession
+from sessions_app.take_batch import take_batch
 from tests.sessions.conftest import NOW
 from tests.sessions.trees import end_turn, start, told
 

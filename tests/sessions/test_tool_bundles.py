@@ -51,7 +51,7 @@ def registered() -> Iterator[Callable[[Bundle], Bundle]]:
 
 
 def host(access: str = "full") -> TurnHost:
-    return TurnHost("s", access, (), HaloHome(Path("/nowhere")), 8000, engine=None)  # type: ignore[arg-type]
+    return TurnHost("s", access, (), HaloHome(Path("/nowhere")), 8000, sessions=None)  # type: ignore[arg-type]
 
 
 def offered(access: str, *names: str) -> list[str]:

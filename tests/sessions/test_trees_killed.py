@@ -14,12 +14,13 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from core.paths import HaloHome
-from sessions_app import engine, open_session, queue, reply_to, reports, sub_sessions
+from sessions_app import finish_turn, queue, reply_to, reports, session_turn, sub_sessions
 from sessions_app.create import create_session
-from sessions_app.engine import Engine
 from sessions_app.logs import read_session
 from sessions_app.models import QueuedMessage, Session
+from sessions_app.opened_session import OpenSession
 from sessions_app.places import log_folder, log_leaf
+from sessions_app.running_sessions import RunningSessions
 from sessions_app.session_tools import NAMES
 from sessions_app.tree_work import TreeWork
 from tests.sessions.conftest import NOW
@@ -100,11 +101,11 @@ def dies_after(
 def dies_when_telling() -> None:
     """The turn's end is committed, and nobody was woken yet."""
 
-    def tell(_engine: Engine, opened: open_session.OpenSession) -> None:
+    def wake_told(_sessions: RunningSessions, opened: OpenSession) -> None:
         if opened.to_wake:
             die()
 
-    Engine._tell = tell  # type: ignore[method-assign]
+    RunningSessions.wake_told = wake_told  # type: ignore[method-assign]
 
 
 def is_child(session_id: str, *_args: Any, **_values: Any) -> bool:
@@ -114,8 +115,8 @@ def is_child(session_id: str, *_args: Any, **_values: Any) -> bool:
 SABOTAGES = [
     *(pytest.param(dies_at_write(number, 0.7), id=f"write-{number}") for number in (2, 4, 6, 8, 10, 12, 14)),
     pytest.param(dies_after(sub_sessions, "start"), id="started-not-told"),
-    pytest.param(dies_after(open_session, "settle_turn", when=is_child), id="report-in-transaction"),
-    pytest.param(dies_after(engine, "finish_turn"), id="turn-ended"),
+    pytest.param(dies_after(finish_turn, "settle_turn", when=is_child), id="report-in-transaction"),
+    pytest.param(dies_after(session_turn, "finish_turn"), id="turn-ended"),
     pytest.param(dies_after(reports, "post"), id="report-queued"),
     pytest.param(dies_when_telling, id="reported-not-woken"),
     pytest.param(
