@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from sessions_app.admin_log import note
@@ -14,8 +15,12 @@ Way = Literal["stop", "interrupt"]
 
 
 def end_turn(session: Session, way: Way, *, user: Any, now: datetime) -> None:
-    """Raises NotInServer, or SessionRefused ``not_working`` when nothing ran (nor waited, for a stop)."""
+    """It stands in the admin's log from the moment the rows say it.
+
+    Raises NotInServer, or SessionRefused ``not_working`` when nothing ran (nor waited, for a stop); then nothing
+    was changed.
+    """
     end = worker().stop if way == "stop" else worker().interrupt
-    if not end(session.pk):
+    text = "Stopped its turn." if way == "stop" else "Interrupted its turn."
+    if not end(session.pk, noted=partial(note, session, text, user=user, now=now)):
         raise SessionRefused("Nothing runs in this session.", "not_working")
-    note(session, "Stopped its turn." if way == "stop" else "Interrupted its turn.", user=user, now=now)

@@ -12,12 +12,16 @@ from sessions_app.lease import Lease, live_holder
 from sessions_app.models import Session
 
 
+def is_worked_elsewhere(session_id: str) -> bool:
+    """Whether another process holds the tree."""
+    return live_holder(trees.root_of(session_id)) not in (None, ProcessIdentity.current())
+
+
 def ask(session_id: str, what: str) -> bool:
     """Ask whoever holds the tree; False when nobody else does. A stop isn't weakened to an interrupt."""
-    root_id = trees.root_of(session_id)
-    if live_holder(root_id) in (None, ProcessIdentity.current()):
+    if not is_worked_elsewhere(session_id):
         return False
-    epoch = Session.objects.values_list("lease_epoch", flat=True).get(pk=root_id)
+    epoch = Session.objects.values_list("lease_epoch", flat=True).get(pk=trees.root_of(session_id))
     rows = Session.objects.filter(pk=session_id)
     if what != Session.Asked.STOP:
         rows = rows.exclude(asked=Session.Asked.STOP, asked_epoch=epoch)

@@ -78,6 +78,10 @@ class RunningSessions:
     def is_at_work(self, session_id: str) -> bool:
         return session_id in self._running
 
+    def is_tree_at_work(self, session_id: str) -> bool:
+        """The session itself, or one below it."""
+        return bool(self._in_tree(session_id))
+
     def growing(self, session_id: str) -> GrowingRow | None:
         """The reply that streams here now, as far as it has come. From any thread."""
         running = self._running.get(session_id)

@@ -10,10 +10,23 @@ from datetime import datetime
 
 from django.db import transaction
 
-from sessions_app import reply_to, reports, trees
+from sessions_app import queue, reply_to, reports, trees
 from sessions_app.create import announce
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.reply_to import Report
+
+
+def is_anything_to_stop(session_id: str) -> bool:
+    """Whether something waits there, or owes somebody its outcome, as far as rows tell.
+
+    What runs is known to the process that works it.
+    """
+    return bool(
+        queue.waiting(session_id)
+        or queue.waiting_in_tree(session_id)
+        or reports.owing().filter(trees.within(session_id)).exists()
+        or Session.objects.filter(pk=session_id, archived_at=None).exclude(reply_to=None).exists()
+    )
 
 
 def mark_stopped(
@@ -21,7 +34,8 @@ def mark_stopped(
 ) -> Sequence[str]:
     """Stop the session and its subtree; who waits for its outcome is told once, unless ``by`` is that session.
 
-    Messages that wait no longer ask for a turn: the next one takes them in. Returns sessions to wake.
+    Messages that wait no longer ask for a turn: the next one takes them in. Returns sessions to wake. Where
+    all of that is so already, nothing is written.
     """
     with transaction.atomic():
         tree = Session.objects.filter(trees.within(session_id), archived_at=None)
@@ -34,8 +48,8 @@ def mark_stopped(
         )
         was_due = row.report_due and row.stopped_at is None
         receiver_id = reports.receiver_of(row)
-        quieten(ids, now=now)
-        announce(row, change="stopped", now=now)
+        if quieten(ids, now=now) or row.reply_to:
+            announce(row, change="stopped", now=now)
         report = Report(row, "aborted", "", why)
         if row.is_root:
             return reply_to.settle(row, report, now=now)
@@ -44,9 +58,14 @@ def mark_stopped(
         return reports.send(report, now=now)
 
 
-def quieten(session_ids: Collection[str], *, now: datetime) -> None:
-    """These sessions count as stopped: they owe nobody a report, and what waits starts no turn."""
+def quieten(session_ids: Collection[str], *, now: datetime) -> bool:
+    """These sessions count as stopped: they owe nobody a report, and what waits starts no turn.
+
+    False when all of that was so already.
+    """
     rows = Session.objects.filter(pk__in=list(session_ids))
-    rows.filter(stopped_at=None).update(stopped_at=now)
-    rows.update(report_due=False)
-    QueuedMessage.objects.filter(session_id__in=list(session_ids), worked_at=None).update(starts_turn=False)
+    waiting = QueuedMessage.objects.filter(session_id__in=list(session_ids), worked_at=None)
+    changed = rows.filter(stopped_at=None).update(stopped_at=now)
+    changed += rows.filter(report_due=True).update(report_due=False)
+    changed += waiting.filter(starts_turn=True).update(starts_turn=False)
+    return changed > 0

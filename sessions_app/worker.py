@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from django.db import transaction
+
 from agents.events import AgentEvent
 from core import clock
 from core.paths import HaloHome
@@ -26,7 +28,7 @@ from sessions_app.lease import live_holder
 from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
 from sessions_app.running_sessions import Watcher
-from sessions_app.stop_tree import mark_stopped
+from sessions_app.stop_tree import is_anything_to_stop, mark_stopped
 
 LOOK_SEC = 15.0
 LANDING_SEC = 7.0
@@ -81,29 +83,41 @@ class Worker:
         """A message was accepted for this session: its turn starts, or unwinds softly to take it in."""
         self._on_loop(self._start, session_id)
 
-    def stop(self, session_id: str) -> bool:
-        """End the turn wherever it runs; what waits is folded in unanswered. False when nothing ran or waited.
+    def stop(self, session_id: str, *, noted: Callable[[], None] = lambda: None) -> bool:
+        """End the turns there wherever they run; what waits is folded in unanswered.
 
-        Asks the database: not for an event loop.
+        ``noted`` is called in the transaction that makes the rows say so. False, and nothing was changed, when
+        nothing ran, waited or was owed. Asks the database: not for an event loop.
         """
-        for name in mark_stopped(session_id, now=clock.now()):
+        with transaction.atomic():
+            runs = self._engine.is_tree_at_work(session_id) or requests.is_worked_elsewhere(session_id)
+            if not runs and not is_anything_to_stop(session_id):
+                return False
+            to_wake = mark_stopped(session_id, now=clock.now())
+            asked = requests.ask(session_id, Session.Asked.STOP)
+            noted()
+        for name in to_wake:
             self.wake(name)
-        if self._engine.stop(session_id, marked=True) or requests.ask(session_id, Session.Asked.STOP):
-            return True
-        if not queue.waiting(session_id):
-            return False
-        self._on_loop(self._fold, session_id)
+        if not self._engine.stop(session_id, marked=True) and not asked and queue.waiting(session_id):
+            self._on_loop(self._fold, session_id)
         return True
 
-    def interrupt(self, session_id: str) -> bool:
+    def interrupt(self, session_id: str, *, noted: Callable[[], None] = lambda: None) -> bool:
         """Abort the turn wherever it runs, so that what waits is worked next. False when nothing ran.
 
-        Asks the database: not for an event loop.
+        ``noted`` is called when something runs, ahead of the act and in the transaction that asks for it. Asks
+        the database: not for an event loop.
         """
-        if self._engine.interrupt(session_id) or requests.ask(session_id, Session.Asked.INTERRUPT):
-            return True
-        self.wake(session_id)
-        return False
+        here = self._engine.is_at_work(session_id)
+        with transaction.atomic():
+            runs = here or requests.ask(session_id, Session.Asked.INTERRUPT)
+            if runs:
+                noted()
+        if here:
+            self._engine.interrupt(session_id)
+        elif not runs:
+            self.wake(session_id)
+        return runs
 
     def abort(self, session_id: str) -> None:
         """End the turns that run here, of the session and all below it, whose rows say already that they ended."""

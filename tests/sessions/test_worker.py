@@ -13,6 +13,7 @@ import pytest
 
 from agents.events import AgentEvent, Complete, ToolCall
 from core import clock
+from core.db.models import Event
 from core.paths import HaloHome
 from core.processes import ProcessIdentity, host_name
 from sessions_app import lease, queue, requests, worker
@@ -20,6 +21,7 @@ from sessions_app.errors import NotInServer
 from sessions_app.logs import read_session
 from sessions_app.models import RunningSession, Session
 from sessions_app.places import log_folder, log_leaf
+from sessions_app.stop_tree import mark_stopped
 from sessions_app.worker import Worker
 from tests.sessions.models_in_tests import Script, call_tool
 
@@ -224,6 +226,21 @@ def test_a_stop_of_a_session_that_only_waits_folds_it(
     until(lambda: in_rest(session))
     assert said(session) == ["waits"]
     assert script.seen == []
+
+
+def test_a_stop_where_nothing_runs_waits_or_is_owed_changes_nothing(
+    session: Session, working: Worker
+) -> None:
+    before = Session.objects.values().get(), Event.objects.count()
+    assert working.stop(session.pk) is False
+    assert (Session.objects.values().get(), Event.objects.count()) == before
+
+
+def test_a_stop_is_told_once(session: Session) -> None:
+    say(session, "waits")
+    for _ in range(2):
+        mark_stopped(session.pk, now=clock.now())
+    assert [row.payload["change"] for row in Event.objects.all()] == ["created", "stopped"]
 
 
 @pytest.mark.parametrize("what", ["stop", "interrupt"])

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.db import OperationalError
 from django.test import Client
 
 from core import clock
+from core.db.models import Event
 from core.paths import HaloHome
 from sessions_app import queue
 from sessions_app.create import create_session
+from sessions_app.end_turn import Way, end_turn
 from sessions_app.models import QueuedMessage, Session
+from sessions_app.running_sessions import RunningSessions
 from sessions_app.worker import Worker
 from tests.site.api_world import bearer, call, token_for
 from tests.site.api_world import person as with_token
@@ -208,6 +212,12 @@ class TestArchiving:
         assert "Archive…" not in shown(browser("reviewer"), session)
 
 
+def something_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as this process's worker can tell, in every session."""
+    monkeypatch.setattr(RunningSessions, "is_at_work", lambda _self, _id: True)
+    monkeypatch.setattr(RunningSessions, "is_tree_at_work", lambda _self, _id: True)
+
+
 class TestTheLog:
     """Starting, stopping, interrupting; deleting an exchange has a test beside its others."""
 
@@ -222,8 +232,7 @@ class TestTheLog:
         assert said() == [], "nothing ran, nothing was decided"
         started = {"workspace": session.workspace_id, "agent": "helper", "access": "workspace"}
         assert ask("POST", "/sessions", started) == 201
-        monkeypatch.setattr(Worker, "stop", lambda _self, _id: True)
-        monkeypatch.setattr(Worker, "interrupt", lambda _self, _id: True)
+        something_runs(monkeypatch)
         assert ask("POST", f"/sessions/{session.pk}/stop") == 202
         assert ask("POST", f"/sessions/{session.pk}/interrupt") == 202
         new = Session.objects.exclude(pk=session.pk).get()
@@ -239,8 +248,7 @@ class TestTheLog:
         form = {"agent": f"{session.workspace_id}:helper", "access": "workspace"}
         assert client.post("/admin/sessions_app/session/new/", form).status_code == 302
         assert client.post(chat, {"action": "stop"}).status_code == 409
-        monkeypatch.setattr(Worker, "stop", lambda _self, _id: True)
-        monkeypatch.setattr(Worker, "interrupt", lambda _self, _id: True)
+        something_runs(monkeypatch)
         for action in ("stop", "interrupt"):
             assert client.post(chat, {"action": action}).status_code == 302
         for number, text in enumerate(("/stop", "/interrupt", "/new")):
@@ -257,6 +265,24 @@ class TestTheLog:
                 "Started with helper at access level full.",
             )
         ]
+
+    @pytest.mark.parametrize("way", ["stop", "interrupt"])
+    def test_what_can_not_be_noted_is_not_done(
+        self, session: Session, working: Worker, monkeypatch: pytest.MonkeyPatch, way: Way
+    ) -> None:
+        def full(_text: str) -> str:
+            raise OperationalError("database or disk is full")
+
+        ended: list[str] = []
+        something_runs(monkeypatch)
+        monkeypatch.setattr(RunningSessions, way, lambda _self, name, **_more: ended.append(name))
+        monkeypatch.setattr("sessions_app.admin_log.storable", full)
+        before = Session.objects.values().get()
+        with pytest.raises(OperationalError):
+            end_turn(session, way, user=with_token("operator"), now=clock.now())
+        assert ended == []
+        assert Session.objects.values().get() == before
+        assert [row.payload for row in Event.objects.all()] == [{"change": "created"}]
 
     def test_a_sessions_log_is_shown(self, session: Session) -> None:
         client = browser("operator")
