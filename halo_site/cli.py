@@ -27,9 +27,14 @@ def main() -> None:
         from evolution import zygote
 
         zygote.start()
-    settings = "web" if arguments[0] in WEB_COMMANDS else "slim"
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", f"halo_site.settings.{settings}")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings_for(arguments))
     sys.exit(_run(["halo", *arguments]))
+
+
+def settings_for(arguments: list[str]) -> str:
+    """The module. Decisions on sessions need the web part as well: they are noted in the admin's log."""
+    decides = arguments[0] == "session" and not {"archive", "delete"}.isdisjoint(arguments)
+    return f"halo_site.settings.{'web' if decides or arguments[0] in WEB_COMMANDS else 'slim'}"
 
 
 def _run(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from sessions_app import requests, trees
-from sessions_app.admin_log import note
+from sessions_app.admin_log import note, with_those_below
 from sessions_app.create import announce
 from sessions_app.errors import SessionRefused
 from sessions_app.models import QueuedMessage, Session
@@ -64,8 +64,7 @@ def archive_session(
         for row in ends.sessions:
             announce(row, change="archived", now=now)
         if ids:
-            below = f" with {len(ids) - 1} below it" if len(ids) > 1 else ""
             cleared = f"; {ends.waiting} waiting messages were cleared" if ends.waiting else ""
-            note(ends.sessions[0], f"Archived{below}{cleared}.", user=user, now=now)
+            note(ends.sessions[0], f"Archived{with_those_below(len(ids))}{cleared}.", user=user, now=now)
     requests.ask(session_id, Session.Asked.STOP)
     return len(ids), [name for name in to_wake if name not in ids]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
 from sessions_app import lease, reply_to, trees
+from sessions_app.admin_log import note, with_those_below
 from sessions_app.create import announce
 from sessions_app.errors import SessionHeld, SessionRefused
 from sessions_app.models import Session
@@ -37,10 +39,11 @@ def what_goes(session: Session) -> WhatGoes:
     )
 
 
-def delete_session(*, session: Session, now: datetime) -> WhatGoes:
+def delete_session(*, session: Session, user: Any = None, now: datetime) -> WhatGoes:
     """Rows first, in one transaction with the event; then the files, so that a crash leaves files without rows.
 
-    Runs and applies that were made from the session stay with what they froze. Raises SessionRefused
+    Runs and applies that were made from the session stay with what they froze. ``user``: the person, for the
+    admin's log. Raises SessionRefused
     (``running``, ``not_root``), and then nothing was deleted; OSError when a file can't be removed.
     """
     _check_root(session)
@@ -57,6 +60,13 @@ def delete_session(*, session: Session, now: datetime) -> WhatGoes:
             lease.confirm(held)
             mark_stopped(session.pk, why="it was deleted", now=now)  # whoever is owed its outcome is told
             announce(session, change="deleted", now=now)
+            note(
+                session,
+                f"Deleted{with_those_below(len(found.sessions))}.",
+                user=user,
+                kind="deleted",
+                now=now,
+            )
             for row in reversed(found.sessions):
                 Session.objects.filter(pk=row.pk).delete()
     except BaseException:

@@ -36,7 +36,7 @@ def chat_session(request: ChatRequest, *, home: HaloHome, now: datetime) -> tupl
     """The session and whether it is new. Raises SessionRefused, and then nothing was changed."""
     found = _existing(request, home)
     level = request.access or (found.access_level if found else Session.AccessLevel.FULL)
-    _check_user(request.user, level)
+    check_user(request.user, level)
     if found is None:
         agent = choose_agent(request.workspace, request.agent_id, home=home)
         with transaction.atomic():
@@ -90,7 +90,8 @@ def _existing(request: ChatRequest, home: HaloHome) -> Session | None:
     return rows.order_by("-last_activity_at").first()
 
 
-def _check_user(user: Any, level: str) -> None:
+def check_user(user: Any, level: str = "") -> None:
+    """Whether a user named at the terminal may chat, at ``level``; who has no name may. Raises SessionRefused."""
     if user is None:
         return
     wanted = ["workspaces.chat"]

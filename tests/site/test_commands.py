@@ -10,6 +10,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from core.version import halo_version
+from halo_site.cli import settings_for
 from halo_site.command_list import COMMANDS, INTERNAL, help_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +67,21 @@ def test_help_needs_no_django_and_no_home(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip() == help_text().strip()
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        ("chat -w 1", "slim"),
+        ("session list", "slim"),
+        ("session archive abc --as rita", "web"),
+        ("session --traceback delete abc", "web"),
+        ("evo archive", "slim"),
+        ("migrate", "web"),
+    ],
+)
+def test_what_is_noted_in_the_admins_log_runs_where_that_is(arguments: str, settings: str) -> None:
+    assert settings_for(arguments.split()) == f"halo_site.settings.{settings}"
 
 
 def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:

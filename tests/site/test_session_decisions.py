@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.core.management import CommandError, call_command
 from django.db import OperationalError
 from django.test import Client
 
@@ -265,6 +266,47 @@ class TestTheLog:
                 "Started with helper at access level full.",
             )
         ]
+
+    def test_at_the_terminal(self, session: Session) -> None:
+        child_of(session)
+        user = with_token("operator")
+
+        call_command("session", "archive", session.pk, "--as", user.username)
+        call_command("session", "delete", session.pk, "--yes", "--as", user.username)
+
+        assert said() == [
+            (user.username, session.pk, CHANGE, "Archived with 1 below it."),
+            (user.username, session.pk, DELETION, "Deleted with 1 below it."),
+        ]
+        assert not Session.objects.exists()
+
+    @pytest.mark.parametrize("verb", [("archive",), ("delete", "--yes")])
+    @pytest.mark.parametrize(
+        ("name", "shell_of", "words"),
+        [
+            ("nobody", "", "no active user 'nobody'"),
+            ("reviewer", "", "lacks the permission workspaces.chat"),
+            ("operator", "an-agent", "this shell belongs to an agent"),
+        ],
+    )
+    def test_who_may_not_decide_at_the_terminal_changes_nothing(
+        self,
+        session: Session,
+        monkeypatch: pytest.MonkeyPatch,
+        verb: tuple[str, ...],
+        name: str,
+        shell_of: str,
+        words: str,
+    ) -> None:
+        user = name if name == "nobody" else with_token(name).username
+        monkeypatch.setenv("HALO_SESSION", shell_of)
+        before = Session.objects.values().get(), Event.objects.count()
+
+        with pytest.raises(CommandError, match=words):
+            call_command("session", *verb, session.pk, "--as", user)
+
+        assert (Session.objects.values().get(), Event.objects.count()) == before
+        assert said() == []
 
     @pytest.mark.parametrize("way", ["stop", "interrupt"])
     def test_what_can_not_be_noted_is_not_done(

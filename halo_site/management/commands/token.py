@@ -8,11 +8,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import clock
 from core.arguments import from_one
+from core.db.acting_user import NoActor, acting_user
 from core.db.api_tokens import MAX_DAYS, SCOPES, TokenRefused, issue, revoke
 from core.db.models import ApiToken
 from core.texts import for_terminal, json_text
-from evolution.console.actor import acting_user
-from evolution.errors import Refused
 
 
 class Command(BaseCommand):
@@ -48,7 +47,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             getattr(self, f"_{options['verb']}")(options)
-        except (Refused, TokenRefused) as error:
+        except (NoActor, TokenRefused) as error:
             raise CommandError(for_terminal(str(error))) from error
 
     def _create(self, options: dict[str, Any]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import clock
+from core.db.acting_user import NoActor, acting_user
 from core.paths import halo_home
 from core.texts import error_words, for_terminal
 from sessions_app.errors import SessionRefused
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if text is None and not sys.stdin.isatty():
             text = sys.stdin.buffer.read().decode(errors="replace")
         try:
-            user = _user(options["as_user"])
+            user = acting_user(options["as_user"]) if options["as_user"] else None
             request = ChatRequest(
                 workspace=find(options["workspace"]),
                 agent_id=options["agent"],
@@ -59,19 +59,9 @@ class Command(BaseCommand):
             if text is not None and not text.strip():
                 raise SessionRefused("The message is empty.", "empty_message")
             session, _ = chat_session(request, home=halo_home(), now=clock.now())
-        except (SessionRefused, WorkspaceRefused, OSError) as error:
+        except (NoActor, SessionRefused, WorkspaceRefused, OSError) as error:
             raise CommandError(for_terminal(error_words(error))) from error
         chat = Chat(session, home=halo_home(), user=user)
         code = chat.converse() if text is None else chat.once(text)
         if code:
             sys.exit(code)
-
-
-def _user(name: str) -> Any:
-    if not name:
-        return None
-    model = get_user_model()
-    user = model.objects.filter(**{model.USERNAME_FIELD: name}, is_active=True).first()
-    if user is None:
-        raise SessionRefused(f"There is no active user {name!r}.", "unknown_user")
-    return user

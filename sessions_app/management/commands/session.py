@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core import atomic, clock
 from core.arguments import from_one
+from core.db.acting_user import NoActor, acting_user
 from core.paths import halo_home
 from core.texts import counted, encodable, error_words, for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
@@ -26,6 +28,7 @@ from sessions_app.logs.segments import earlier_rows
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.selectors import find_session, recent_sessions
+from sessions_app.start_chat import check_user
 from sessions_app.transcript import lines_of
 from sessions_app.tree_view import sub_session_counts, tree_of
 from sessions_app.trees import is_below
@@ -68,6 +71,8 @@ class Command(BaseCommand):
         deleting = verbs.add_parser("delete", help="a root session with its sub-sessions, for good")
         deleting.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
         deleting.add_argument("--yes", action="store_true", help="don't ask")
+        for verb in (archiving, deleting):
+            verb.add_argument("--as", dest="as_user", default="", metavar="USER", help="who decides")
         for verb in (listing, show, importing, archiving, deleting):
             verb.add_argument("--json", action="store_true", help="machine-readable output")
 
@@ -76,7 +81,7 @@ class Command(BaseCommand):
             getattr(self, f"_{options['verb']}")(options)
         except ImportFailed as error:
             raise CommandError(for_terminal(f"{options['file']}, {error}. Nothing was imported.")) from error
-        except (SessionRefused, WorkspaceRefused, ImportLockHeld, OSError) as error:
+        except (NoActor, SessionRefused, WorkspaceRefused, ImportLockHeld, OSError) as error:
             raise CommandError(for_terminal(error_words(error))) from error
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -162,8 +167,9 @@ class Command(BaseCommand):
         self.stderr.write(f"Written to {for_terminal(str(path))}")
 
     def _archive(self, options: dict[str, Any]) -> None:
+        user = _decider(options)
         session = find_session(options["session"])
-        count, _ = archive_session(session.pk, now=clock.now())
+        count, _ = archive_session(session.pk, user=user, now=clock.now())
         if options["json"]:
             self._print_json({"id": session.pk, "archived": count})
             return
@@ -174,11 +180,12 @@ class Command(BaseCommand):
         )
 
     def _delete(self, options: dict[str, Any]) -> None:
+        user = _decider(options)
         session = find_session(options["session"])
         found = what_goes(session)
         if not options["yes"]:
             self._ask(found)
-        delete_session(session=session, now=clock.now())
+        delete_session(session=session, user=user, now=clock.now())
         if options["json"]:
             self._print_json(
                 {"deleted": [row.pk for row in found.sessions], "files": [str(path) for path in found.files]}
@@ -210,6 +217,13 @@ class Command(BaseCommand):
 
     def _print_json(self, value: Any) -> None:
         self.stdout.write(json_text(value))
+
+
+def _decider(options: dict[str, Any]) -> User | None:
+    """Whom the admin's log shall name; without a name nobody. Raises NoActor, SessionRefused ``forbidden``."""
+    user = acting_user(options["as_user"]) if options["as_user"] else None
+    check_user(user)
+    return user
 
 
 def _described(session: Session) -> dict[str, Any]:
