@@ -1,4 +1,4 @@
-"""A conversation as the model sees it: wire-form messages, made and repaired without the model library.
+"""A conversation as the model sees it: wire-form messages, made without the model library.
 
 A message is ``{"kind": "request" | "response", "parts": [...]}``; parts are told apart by ``part_kind``
 (``user-prompt``, ``tool-return``, ``text``, ``thinking``, ``tool-call``). Messages are never edited in place:
@@ -129,35 +129,6 @@ def message_text(message: Message) -> str:
     return "\n".join(pieces)
 
 
-def repair(history: Sequence[Message]) -> list[Message]:
-    """A history every provider accepts: each call answered right after it, no stray result, nothing empty.
-
-    A call without a result gets one that says it was cut short. Idempotent; a message that needs no repair
-    stays the very same object.
-    """
-    messages = [cleaned for message in history if (cleaned := _without_empty(message)) is not None]
-    repaired: list[Message] = []
-    position = 0
-    while position < len(messages):
-        message = messages[position]
-        position += 1
-        requests: list[Message] = []
-        if message["kind"] == "request":
-            requests.append(message)
-        else:
-            repaired.append(message)
-        while position < len(messages) and messages[position]["kind"] == "request":
-            requests.append(messages[position])
-            position += 1
-        repaired += _answered(tool_calls(message), requests)
-    return repaired
-
-
-def is_sound(history: Sequence[Message]) -> bool:
-    repaired = repair(history)
-    return len(repaired) == len(history) and all(a is b for a, b in zip(repaired, history, strict=True))
-
-
 def without_images(history: Sequence[Message]) -> list[Message]:
     """The history with every image replaced by a line of text; untouched messages stay the same objects."""
     return [_message_without_images(message) for message in history]
@@ -165,57 +136,6 @@ def without_images(history: Sequence[Message]) -> list[Message]:
 
 def has_images(history: Sequence[Message]) -> bool:
     return any(_message_without_images(message) is not message for message in history)
-
-
-def _without_empty(message: Message) -> Message | None:
-    parts = [part for part in message["parts"] if not _is_empty(part)]
-    if not parts:
-        return None
-    return message if len(parts) == len(message["parts"]) else {**message, "parts": parts}
-
-
-def _is_empty(part: Part) -> bool:
-    kind = part["part_kind"]
-    if kind in ("text", "user-prompt"):
-        return not part.get("content")
-    if kind == "thinking":
-        return not part.get("content") and not part.get("signature") and not part.get("provider_details")
-    return False
-
-
-def _answered(calls: list[Part], requests: list[Message]) -> list[Message]:
-    """``requests`` (all between two replies) so that exactly ``calls`` are answered, first of all."""
-    wanted = {call["tool_call_id"]: call for call in calls}
-    results: dict[str, Part] = {}
-    for request in requests:
-        for part in request["parts"]:
-            call_id = part.get("tool_call_id")
-            if is_tool_result(part) and call_id in wanted and call_id not in results:
-                results[call_id] = part
-    missing = [
-        tool_result_part(call_id=call_id, tool=call["tool_name"], text=CUT_SHORT, is_error=True)
-        for call_id, call in wanted.items()
-        if call_id not in results
-    ]
-    answers = [*results.values(), *missing]
-    if not answers:
-        return [kept for request in requests if (kept := _only(request, [])) is not None]
-    if not requests or not any(is_tool_result(part) for part in requests[0]["parts"]):
-        requests = [{"kind": "request", "parts": answers}, *requests]
-    first = _only(requests[0], answers)
-    rest = [_only(request, []) for request in requests[1:]]
-    return [request for request in (first, *rest) if request is not None]
-
-
-def _only(request: Message, answers: list[Part]) -> Message | None:
-    """``request`` with exactly ``answers`` as its results, in front of whatever else it holds."""
-    parts = [*answers, *(part for part in request["parts"] if not is_tool_result(part))]
-    if not parts:
-        return None
-    same = len(parts) == len(request["parts"]) and all(
-        a is b for a, b in zip(parts, request["parts"], strict=True)
-    )
-    return request if same else {**request, "parts": parts}
 
 
 def _message_without_images(message: Message) -> Message:

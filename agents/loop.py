@@ -27,6 +27,7 @@ from agents.events import (
     Usage,
 )
 from agents.model_call import ModelCaller
+from agents.repair import repair
 from agents.summary import Compactor
 from agents.tool_run import END_AT, ToolRunner
 from agents.tools.registry import Tool, definitions, offered_tools
@@ -63,7 +64,7 @@ class _TurnLoop:
         try:
             outcome = await self._work()
         except Aborted:
-            self._replace_history(wire.repair(turn.history), "repaired after an abort")
+            self._replace_history(repair(turn.history), "repaired after an abort")
             outcome = TurnOutcome("aborted", "")
         except asyncio.CancelledError:
             self._abort.abort()  # commands that run in threads end with the turn
@@ -78,7 +79,7 @@ class _TurnLoop:
 
     async def compact(self) -> tuple[Compaction, str]:
         turn = self._turn
-        self._replace_history(wire.repair(turn.history), "repaired")
+        self._replace_history(repair(turn.history), "repaired")
         if cut(turn.history, keep=turn.context.keep_messages) is None:
             return "nothing_to_compact", ""
         try:
@@ -109,7 +110,7 @@ class _TurnLoop:
 
     async def _work(self) -> TurnOutcome:
         turn = self._turn
-        self._replace_history(wire.repair(turn.history), "repaired")
+        self._replace_history(repair(turn.history), "repaired")
         caller, tools = self._caller()
         runner = ToolRunner(turn, tools, self._abort)
         compactor = self._compactor(caller)
@@ -239,7 +240,7 @@ class _Retries:
             return None
         self._mended.add(failure.kind)
         if failure.kind == "unpaired":
-            return wire.repair(history), "repaired"
+            return repair(history), "repaired"
         if failure.kind == "image" and wire.has_images(history):
             return wire.without_images(history), "images were replaced by text"
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.events import Message
-from agents.history import repair
+from agents.repair import repair
 from sessions_app.logs.raw_view import read_raw_view
 from sessions_app.models import Session
 from sessions_app.places import raw_log

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agents import history as wire
+from agents.repair import repair
 from sessions_app import stamps
 from sessions_app.importers.imported import Imported, ImportFailed
 from sessions_app.logs import records as make
@@ -97,7 +98,7 @@ def _prompt(images: Sequence[Any], text: str) -> dict[str, Any]:
 def build(result: Imported, notes: Sequence[NoteAt] = (), *, last_line: int) -> None:
     """Repair ``result.messages`` and fill in what shows them. Raises ImportFailed when no person spoke."""
     places = _places(result.messages, notes)
-    result.messages = wire.repair(result.messages)
+    result.messages = repair(result.messages)
     if not any(_prompts(message) for message in result.messages):
         raise ImportFailed(last_line, "the file ends without any message of a person")
     shown: dict[str, list[str]] = {}

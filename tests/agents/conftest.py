@@ -17,6 +17,7 @@ from agents import views
 from agents.abort import AbortToken
 from agents.events import AgentEvent, CallDiscarded, HistoryReplaced, SavePoint
 from agents.loop import run_turn
+from agents.repair import is_sound
 from agents.retries import NO_WAITING
 from agents.turn import ModelChoice, Turn, TurnOutcome
 
@@ -96,7 +97,7 @@ class Played:
         with models.override_allow_model_requests(True):
             outcome = await run_turn(self.turn, abort=self.abort)
         assert self.saved == self.turn.history, "the log and the history part"
-        assert wire.is_sound(self.turn.history)
+        assert is_sound(self.turn.history)
         return outcome
 
     def of_type(self, name: str) -> list[Any]:

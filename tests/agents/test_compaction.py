@@ -17,6 +17,7 @@ from agents.context_size import context_tokens, estimate
 from agents.events import Message, SystemNote
 from agents.loop import compact_now
 from agents.providers.testing import ScriptedServer, failure, hang, text, tool_calls
+from agents.repair import repair
 from agents.summary import ASK
 from agents.turn import ContextRules
 
@@ -213,7 +214,7 @@ async def test_a_model_that_can_not_be_used_is_named(play: Play) -> None:
 @settings(max_examples=60, deadline=None)
 @given(history=HISTORIES)
 def test_no_pair_is_split_and_the_newest_message_of_a_person_stays(keep: int, history: list[Any]) -> None:
-    current = wire.repair(history)
+    current = repair(history)
     spoken = [parts for message in current if (parts := wire.persons_parts(message))]
     for _ in range(3):
         found = cut(current, keep=keep)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from agents import history as wire
 from agents.compaction import compact_locally
 from agents.providers.codec import Codec, reply_to_wire
+from agents.repair import is_sound, repair
 
-IDS = st.sampled_from(["a", "b", "c"])
+IDS = st.sampled_from(["a", "b", "a-2"])
 RESULTS = st.builds(
     lambda i, t: wire.tool_result_part(call_id=i, tool="t", text=t), IDS, st.text(max_size=99)
 )
@@ -19,9 +20,7 @@ PROMPTS = st.builds(lambda t: {"part_kind": "user-prompt", "content": t}, st.tex
 TEXTS = st.builds(wire.text_part, st.text(max_size=5))
 CALLS = st.builds(lambda i: wire.tool_call_part(call_id=i, tool="t", arguments={}), IDS)
 REQUESTS = st.lists(RESULTS | PROMPTS, max_size=4).map(lambda parts: {"kind": "request", "parts": parts})
-REPLIES = st.lists(TEXTS | CALLS, max_size=3, unique_by=lambda part: part.get("tool_call_id", id(part))).map(
-    wire.reply_message
-)
+REPLIES = st.lists(TEXTS | CALLS, max_size=4).map(wire.reply_message)
 HISTORIES = st.lists(REQUESTS | REPLIES, max_size=10)
 
 
@@ -29,7 +28,8 @@ def assert_accepted(history: list[Any]) -> None:
     """What providers ask for: every call answered once in the very next message, no other results."""
     for position, message in enumerate(history):
         assert message["parts"]
-        expected = {call["tool_call_id"] for call in wire.tool_calls(message)}
+        expected = [call["tool_call_id"] for call in wire.tool_calls(message)]
+        assert len(set(expected)) == len(expected)
         following = history[position + 1]["parts"] if position + 1 < len(history) else []
         answered = [part["tool_call_id"] for part in following if wire.is_tool_result(part)]
         if message["kind"] == "response":
@@ -42,16 +42,16 @@ def assert_accepted(history: list[Any]) -> None:
 @given(HISTORIES)
 def test_any_history_becomes_acceptable_and_stays_as_it_is(history: list[Any]) -> None:
     before = str(history)
-    repaired = wire.repair(history)
+    repaired = repair(history)
     assert str(history) == before, "messages are never edited in place"
     assert_accepted(repaired)
-    assert wire.is_sound(repaired)
+    assert is_sound(repaired)
 
 
 @settings(max_examples=60, deadline=None)
 @given(HISTORIES)
 def test_repair_loses_no_prompt_no_text_and_no_answer(history: list[Any]) -> None:
-    repaired = wire.repair(history)
+    repaired = repair(history)
     for kind in ("user-prompt", "text"):
         kept = [part for message in repaired for part in message["parts"] if part["part_kind"] == kind]
         had = [part for message in history for part in message["parts"] if part["part_kind"] == kind]
@@ -61,7 +61,7 @@ def test_repair_loses_no_prompt_no_text_and_no_answer(history: list[Any]) -> Non
 @settings(max_examples=60, deadline=None)
 @given(HISTORIES)
 def test_compaction_ends_and_splits_no_pair(history: list[Any]) -> None:
-    current = wire.repair(history)
+    current = repair(history)
     for _ in range(50):
         shorter = compact_locally(current)
         if shorter is None:
@@ -74,14 +74,31 @@ def test_compaction_ends_and_splits_no_pair(history: list[Any]) -> None:
 
 def test_the_synthesized_result_warns_of_repeating() -> None:
     call = wire.tool_call_part(call_id="a", tool="shell_exec", arguments={})
-    repaired = wire.repair([wire.user_message("x"), wire.reply_message([call])])
+    repaired = repair([wire.user_message("x"), wire.reply_message([call])])
     result = repaired[-1]["parts"][0]
     assert result["content"] == wire.CUT_SHORT and result["outcome"] == "failed"
 
 
+def test_calls_of_one_id_get_the_results_of_their_own_in_order() -> None:
+    ids = ["x", "x", "x-2", "x"]
+    calls = [wire.tool_call_part(call_id=i, tool=f"t{at}", arguments={}) for at, i in enumerate(ids)]
+    answered = [("x", "first"), ("x-2", "other"), ("x", "second")]
+    results = [wire.tool_result_part(call_id=i, tool="t3", text=text) for i, text in answered]
+    reply, request = repair(
+        [wire.reply_message(calls), {"kind": "request", "parts": results}],
+    )
+    assert [call["tool_call_id"] for call in wire.tool_calls(reply)] == ["x", "x-3", "x-2", "x-4"]
+    assert [(part["tool_call_id"], part["tool_name"], part["content"]) for part in request["parts"]] == [
+        ("x", "t0", "first"),
+        ("x-2", "t3", "other"),
+        ("x-3", "t1", "second"),
+        ("x-4", "t3", wire.CUT_SHORT),
+    ]
+
+
 def test_sound_messages_stay_the_same_objects() -> None:
     history = [wire.user_message("x"), wire.reply_message([wire.text_part("y")])]
-    assert all(a is b for a, b in zip(wire.repair(history), history, strict=True))
+    assert all(a is b for a, b in zip(repair(history), history, strict=True))
 
 
 def test_the_codec_converts_each_message_once_and_back() -> None:

@@ -10,6 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 
 from agents import history as wire
+from agents.repair import is_sound
 from sessions_app import lease
 from sessions_app.delete_exchange import DELETED, SUMMARY_MAY_HOLD, delete_exchange
 from sessions_app.errors import SessionRefused
@@ -163,7 +164,7 @@ def test_pairs_are_never_split_where_turns_interrupted_each_other(
     soft_interrupt(session)
     delete(session, number)
     assert said(session) == left
-    assert wire.is_sound(messages(session)), "every call has its result, every result its call"
+    assert is_sound(messages(session)), "every call has its result, every result its call"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents import history as wire
+from agents.repair import is_sound
 from sessions_app.import_session import import_session
 from sessions_app.importers import FORMATS, ImportFailed, parse
 from sessions_app.importers.building import Stamps
@@ -131,7 +132,7 @@ def test_openai_lists_with_calls_results_and_images(written: Any) -> None:
     assert imported.left_out == {"system prompt": 1}
     assert imported.rows[0]["images"][0]["media_type"] == "image/png"
     assert [part["tool_name"] for part in imported.messages[2]["parts"]] == ["ls", "cat"]
-    assert wire.is_sound(imported.messages)
+    assert is_sound(imported.messages)
 
 
 def test_the_older_function_calls_are_matched_by_name() -> None:
@@ -276,7 +277,7 @@ def test_odd_messages_are_imported_soundly_or_refused(messages: list[dict[str, A
         imported = parse(as_array(messages), format=format)
     except ImportFailed:
         return
-    assert wire.is_sound(imported.messages)
+    assert is_sound(imported.messages)
     assert len(imported.messages) == len(imported.rows_of)
     ids = [row["id"] for row in imported.rows]
     assert len(set(ids)) == len(ids)
@@ -352,6 +353,24 @@ def test_results_are_shown_with_their_own_calls_when_every_reply_uses_the_same_i
     results = [row["blocks"][0]["result"] for row in parse(as_array(said)).rows[1:]]
     assert [result["text"] for result in results[:2]] == ["first", "second"]
     assert results[2]["is_error"]
+
+
+def test_calls_of_one_reply_that_share_an_id_keep_a_result_each() -> None:
+    call = {"id": "call_0", "function": {"name": "f", "arguments": "{}"}}
+    imported = parse(
+        as_array(
+            [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "tool_calls": [call, call, call]},
+                {"role": "tool", "tool_call_id": "call_0", "content": "first"},
+                {"role": "tool", "tool_call_id": "call_0", "content": "second"},
+            ]
+        )
+    )
+    assert is_sound(imported.messages)
+    blocks = imported.rows[-1]["blocks"]
+    assert [block["call_id"] for block in blocks] == ["call_0", "call_0-2", "call_0-3"]
+    assert [block["result"]["text"] for block in blocks] == ["first", "second", wire.CUT_SHORT]
 
 
 def test_stamps_of_one_moment_are_counted_on_and_not_searched_anew() -> None:

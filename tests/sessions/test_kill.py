@@ -13,7 +13,7 @@ import pytest
 from django.db import connections
 
 from agents import tool_run
-from agents.history import is_sound
+from agents.repair import is_sound
 from core import atomic, clock
 from core.paths import HaloHome
 from sessions_app import lease, queue

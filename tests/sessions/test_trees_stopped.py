@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from agents.history import is_sound, tool_calls
+from agents.history import tool_calls
+from agents.repair import is_sound
 from core import clock
 from core.paths import HaloHome
 from sessions_app import lease, queue, requests
