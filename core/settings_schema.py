@@ -230,6 +230,15 @@ _OTHERS = (
         pattern_says="a BCP 47 tag such as en-US or de",
     ),
     _integer("general.session.max_queue_size", 256, 1, 10_000, "Messages that may wait for one session."),
+    _integer(
+        "general.session.max_concurrent",
+        32,
+        1,
+        1024,
+        "Sessions that one web process works at the same time; further conversations wait in the order in which "
+        "they came. Sub-sessions of one that is at work count and never wait. In force after at most 15 seconds.",
+        is_global=True,
+    ),
     _integer("general.session.max_nesting_depth", 16, 1, 64, "How deep sub-sessions may be nested."),
     _integer("general.session.max_model_calls", 200, 1, 10_000, "Model calls in one turn."),
     Setting(

@@ -103,9 +103,10 @@ def waiting_in_tree(root_id: str) -> dict[str, set[int]]:
 
 
 def waiting_sessions(*, host: str) -> list[str]:
-    """Sessions of this host's workspaces in whose queue a message waits that starts a turn."""
+    """Sessions of this host's workspaces in whose queue a message waits that starts a turn, the longest first."""
     rows = QueuedMessage.objects.filter(worked_at=None, starts_turn=True, session__archived_at=None)
-    return sorted(set(rows.filter(session__workspace__host=host).values_list("session_id", flat=True)))
+    rows = rows.filter(session__workspace__host=host).order_by("pk")
+    return list(dict.fromkeys(rows.values_list("session_id", flat=True)))
 
 
 def mark_worked(message_ids: Collection[int], *, now: datetime) -> int:

@@ -2,7 +2,8 @@
 
 Turns are started by ``wake`` (a message was accepted here) and by a look at the database, at the start and
 every 15 s: messages that other processes accepted, leases that ended without a successor, turns that a dead
-process left in the middle.
+process left in the middle. How many work at once is bounded (``waiting_line``); a stop and a compaction that
+somebody asks for never wait.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.events import AgentEvent
 from core import clock
 from core.paths import HaloHome
-from core.processes import host_name
-from sessions_app import ledger, queue, requests
+from core.settings_file import Settings
+from core.settings_schema import setting_of
+from sessions_app import queue, requests
+from sessions_app.due import is_due, left_over
 from sessions_app.engine import Engine
 from sessions_app.errors import NotInServer, SessionError, SessionHeld
-from sessions_app.lease import live_holder
 from sessions_app.logs.records import GrowingRow
 from sessions_app.models import Session
 from sessions_app.running_sessions import Watcher
 from sessions_app.stop_tree import is_anything_to_stop, mark_stopped
+from sessions_app.waiting_line import WaitingLine
+from sessions_app.watchers import Watchers
 
 LOOK_SEC = 15.0
 LANDING_SEC = 7.0
+MAX_CONCURRENT = "general.session.max_concurrent"
 
 logger = logging.getLogger(__name__)
 _workers: list[Worker] = []
@@ -53,9 +57,9 @@ class Worker:
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._line = WaitingLine(setting_of(MAX_CONCURRENT).default)
         self._woken_again: set[str] = set()
-        self._watchers: dict[str, dict[object, Watcher]] = {}
-        self._watching = threading.Lock()
+        self._watchers = Watchers()
         self._complaints: dict[str, str] = {}
         self.looks = 0
         self._thread = threading.Thread(target=self._run, name="session-worker", daemon=True)
@@ -140,27 +144,7 @@ class Worker:
 
         Only while this process works the session. Returns what ends the watching.
         """
-        key = object()
-        with self._watching:
-            self._watchers.setdefault(session_id, {})[key] = fn
-
-        def unwatch() -> None:
-            with self._watching:
-                held = self._watchers.get(session_id, {})
-                held.pop(key, None)
-                if not held:
-                    self._watchers.pop(session_id, None)
-
-        return unwatch
-
-    def _tell(self, session_id: str, event: AgentEvent) -> None:
-        with self._watching:
-            watchers = list(self._watchers.get(session_id, {}).values())
-        for fn in watchers:
-            try:
-                fn(event)
-            except Exception:  # a view that fails ends no turn
-                logger.exception("A view of session %s failed", session_id)
+        return self._watchers.add(session_id, fn)
 
     def _on_loop(self, work: Callable[..., object], *args: object) -> None:
         """After the end of the loop nothing is done: what waits is found by the next process."""
@@ -192,7 +176,9 @@ class Worker:
 
     async def _look(self) -> None:
         try:
-            for session_id in await self._engine.in_pool(_left_over):
+            self._line.bound, left_over = await self._engine.in_pool(_look_around, self._engine.home)
+            self._admit()
+            for session_id in left_over:
                 self._start(session_id)
             self.looks += 1
         except Exception:
@@ -201,12 +187,20 @@ class Worker:
             )
 
     def _start(self, session_id: str) -> None:
-        """On the loop. A session that is at work already takes the message in."""
+        """On the loop: begins, or waits for room. A session that is at work already takes the message in."""
         if session_id in self._tasks:
             self._woken_again.add(session_id)
             self._engine.interrupt_softly(session_id)
-        else:
+        elif self._line.has_room_for(session_id):
             self._begin(session_id, self._work(session_id))
+        else:
+            self._line.wait(session_id)
+
+    def _admit(self) -> None:
+        """On the loop: there may be room for who waits."""
+        while admitted := self._line.admitted():
+            for session_id in admitted:
+                self._begin(session_id, self._work(session_id))
 
     def _fold(self, session_id: str) -> None:
         """On the loop."""
@@ -218,13 +212,14 @@ class Worker:
     def _compact(self, session_id: str) -> None:
         """On the loop."""
         if session_id not in self._tasks:
-            work = self._engine.compact(session_id, watch=partial(self._tell, session_id))
+            work = self._engine.compact(session_id, watch=partial(self._watchers.tell, session_id))
             self._begin(session_id, self._guarded(session_id, work))
 
     def _begin(self, session_id: str, work: Coroutine[Any, Any, None]) -> None:
         if self._closing.is_set():
             work.close()
             return
+        self._line.began(session_id)
         task = self._tasks[session_id] = self._loop.create_task(work)
         task.add_done_callback(lambda _task: self._done(session_id))
 
@@ -232,14 +227,16 @@ class Worker:
         self._tasks.pop(session_id, None)
         if session_id in self._woken_again:
             self._woken_again.discard(session_id)
-            self._start(session_id)
+            self._start(session_id)  # its tree is at work still, and needn't stand in line again
+        self._line.ended(session_id)
+        self._admit()
 
     async def _work(self, session_id: str) -> None:
         await self._guarded(session_id, self._work_if_due(session_id))
 
     async def _work_if_due(self, session_id: str) -> None:
-        if await self._engine.in_pool(_is_due, session_id):
-            await self._engine.work(session_id, watch=partial(self._tell, session_id))
+        if await self._engine.in_pool(is_due, session_id):
+            await self._engine.work(session_id, watch=partial(self._watchers.tell, session_id))
 
     async def _guarded(self, session_id: str, work: Coroutine[Any, Any, object]) -> None:
         """Whatever goes wrong, the message waits and is looked for again; the same complaint is logged once."""
@@ -259,18 +256,6 @@ class Worker:
             self._complaints.pop(session_id, None)
 
 
-def _left_over() -> list[str]:
-    """Sessions that wait and whose tree nobody holds, and roots of trees that a process left in the middle."""
-    waiting = queue.waiting_sessions(host=host_name())
-    return [
-        *ledger.leftover_roots(host=host_name()),
-        *(name for name in waiting if live_holder(name.split(">", 1)[0]) is None),
-    ]
-
-
-def _is_due(session_id: str) -> bool:
-    """Whether there is something to work off, and this host has the workspace."""
-    row = Session.objects.select_related("workspace").filter(pk=session_id, archived_at=None).first()
-    if row is None or row.workspace.host != host_name():
-        return False
-    return queue.wants_turn(session_id) or ledger.entries(row.root_id).exists()
+def _look_around(home: HaloHome) -> tuple[int, list[str]]:
+    """How many may work at once, and who has to be worked."""
+    return Settings.load(home).get(MAX_CONCURRENT), left_over()

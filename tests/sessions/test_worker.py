@@ -81,7 +81,7 @@ def test_a_woken_session_is_worked_and_the_ledger_is_empty_in_rest(
         ledger.append(RunningSession.objects.filter(session=session).count())
         return "Hello."
 
-    Script(lambda messages: _in_thread(lambda: answer(messages))).install(monkeypatch)
+    Script(lambda messages: in_another_thread(lambda: answer(messages))).install(monkeypatch)
     assert worker.worker() is working
     say(session, "hi")
     working.wake(session.pk)
@@ -158,7 +158,7 @@ def test_a_message_to_a_busy_session_is_folded_into_one_follow_up_turn(
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolCall):
             for text in ("second", "third"):
-                _in_thread(partial(say, session, text))
+                in_another_thread(partial(say, session, text))
                 working.wake(session.pk)
 
     working.watch(session.pk, watch)
@@ -186,8 +186,8 @@ def test_an_interrupt_aborts_the_turn_and_works_what_waits(
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolCall):
-            _in_thread(lambda: say(session, "second"))
-            threading.Timer(0.2, lambda: _in_thread(lambda: working.interrupt(session.pk))).start()
+            in_another_thread(lambda: say(session, "second"))
+            threading.Timer(0.2, lambda: in_another_thread(lambda: working.interrupt(session.pk))).start()
 
     working.watch(session.pk, watch)
     say(session, "first")
@@ -205,8 +205,8 @@ def test_a_stop_folds_what_waits_unanswered(
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolCall):
-            _in_thread(lambda: say(session, "second"))
-            threading.Timer(0.2, lambda: _in_thread(lambda: working.stop(session.pk))).start()
+            in_another_thread(lambda: say(session, "second"))
+            threading.Timer(0.2, lambda: in_another_thread(lambda: working.stop(session.pk))).start()
 
     working.watch(session.pk, watch)
     say(session, "first")
@@ -306,7 +306,7 @@ def _another() -> ProcessIdentity:
     return ProcessIdentity(host_name(), "another boot", 1, 1)
 
 
-def _in_thread(work: Callable[[], object]) -> str:
+def in_another_thread(work: Callable[[], object]) -> str:
     """The database asked beside the loop that would refuse it; its connection is closed."""
     from django.db import connections
 
