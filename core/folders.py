@@ -1,8 +1,9 @@
-"""Reaching a file below a folder without following a symlink: one component after the other, by descriptor."""
+"""Folders: made, held by one writer, and reached without following a symlink, one component after the other."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import stat
@@ -35,6 +36,17 @@ def make_below(base: Path, folder: Path) -> None:
         raise FileNotFoundError(
             errno.ENOENT, "The folder is gone (moved away, or not mounted)", str(base)
         ) from error
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """One writer at a time in this folder, among those that ask; the kernel lets go when its holder dies."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

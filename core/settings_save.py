@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ import yaml
 
 from core import atomic
 from core.bounded_read import UnreadableFileError
+from core.folders import exclusive
 from core.paths import HaloHome, UnsafePathError, WorkspacePaths, inside
 from core.safe_yaml import YamlError, unshared
 from core.settings_file import read_document
@@ -55,7 +53,7 @@ def save(
     if refusals:
         raise SettingsRefusedError(*refusals)
     path = _target(home, workspace)
-    with _exclusive(path.parent):
+    with exclusive(path.parent):  # two people who change different keys both keep theirs
         tree = _tree(path)
         changed = [key for key, value in changes.items() if _put(tree, key.split("."), value)]
         if changed:
@@ -98,17 +96,6 @@ def _target(home: HaloHome, workspace: WorkspacePaths | None) -> Path:
         return inside(workspace.root, path.relative_to(workspace.root).as_posix())
     except UnsafePathError as error:
         raise SettingsRefusedError(Refusal("", str(error), "a settings file inside the workspace")) from error
-
-
-@contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    """One writer at a time, so that two people changing different keys both keep theirs."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _tree(path: Path) -> dict[Any, Any]:

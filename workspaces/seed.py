@@ -6,16 +6,13 @@ file that still has that hash is ours to replace; anything else is a person's.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from core import atomic, hashes
+from core.folders import exclusive
 from core.paths import HaloHome, UnsafePathError, checked_relative
 from workspaces.overrides import PLATFORM_FOLDER
 
@@ -48,7 +45,7 @@ def seed(home: HaloHome, *, shipped: Path = PLATFORM_FOLDER, version: int = PLAT
     folder = home.global_folder
     folder.mkdir(parents=True, exist_ok=True)
     done = Seeded()
-    with _exclusive(folder):
+    with exclusive(folder):
         record = _read_record(folder)
         wanted = {rel: digest for rel, digest in hashes.of_tree(shipped).items() if _is_shipped(rel)}
         if record.version > version or (record.version == version and record.files == wanted):
@@ -137,13 +134,3 @@ def _read_record(folder: Path) -> _Record:
         return _Record(int(value["version"]), files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, UnsafePathError):
         return _Record(0, {})
-
-
-@contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -20,10 +20,10 @@ from sessions_app.session_tools import NAMES
 from sessions_app.waiting_line import WaitingLine
 from sessions_app.worker import Worker
 from tests.sessions.conftest import NOW
-from tests.sessions.models_in_tests import Script, call_tool
+from tests.sessions.models_in_tests import Script
 from tests.sessions.test_trees import agents, calls, delegate, rows, says, script
 from tests.sessions.test_trees import in_rest as all_in_rest
-from tests.sessions.test_worker import PATIENCE_SEC, in_another_thread, in_rest, said, say, until
+from tests.sessions.test_worker import ENDLESS, PATIENCE_SEC, in_another_thread, in_rest, said, say, until
 from tests.sessions.trees import write_agent
 
 __all__ = ["agents", "script"]
@@ -141,7 +141,7 @@ def test_one_that_waits_in_line_is_stopped_at_once(
     session: Session, agent: Path, home: HaloHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (agent / "agent.yaml").write_text("name: Helper\ntools: [shell_exec]\n")
-    script = Script(call_tool("shell_exec", '{"command": "sleep 600"}'), "Never.").install(monkeypatch)
+    script = Script(ENDLESS, "Never.").install(monkeypatch)
     waits = another(session)
     working = Worker(home=home, look_sec=1000)
     working.start()

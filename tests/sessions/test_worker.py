@@ -28,6 +28,7 @@ from tests.sessions.models_in_tests import Script, call_tool
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PATIENCE_SEC = 30.0
+ENDLESS = call_tool("shell_exec", '{"command": "sleep 600"}')
 
 
 @pytest.fixture
@@ -175,24 +176,27 @@ def test_a_message_to_a_busy_session_is_folded_into_one_follow_up_turn(
     assert len(script.seen) == 2
 
 
-def test_an_interrupt_aborts_the_turn_and_works_what_waits(
-    session: Session, agent: Path, working: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command that runs is ended, its call shows as interrupted, and the message behind it is answered."""
+def cut_into(session: Session, agent: Path, working: Worker, end: Callable[[str], object]) -> None:
+    """A command of the first message's turn runs and a second message waits when ``end`` is called."""
     (agent / "agent.yaml").write_text("name: Helper\ntools: [shell_exec]\n")
-    script = Script(call_tool("shell_exec", '{"command": "sleep 600"}'), "Now to the second.").install(
-        monkeypatch
-    )
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolCall):
             in_another_thread(lambda: say(session, "second"))
-            threading.Timer(0.2, lambda: in_another_thread(lambda: working.interrupt(session.pk))).start()
+            threading.Timer(0.2, lambda: in_another_thread(lambda: end(session.pk))).start()
 
     working.watch(session.pk, watch)
     say(session, "first")
     working.wake(session.pk)
     until(lambda: in_rest(session))
+
+
+def test_an_interrupt_aborts_the_turn_and_works_what_waits(
+    session: Session, agent: Path, working: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that runs is ended, its call shows as interrupted, and the message behind it is answered."""
+    script = Script(ENDLESS, "Now to the second.").install(monkeypatch)
+    cut_into(session, agent, working, working.interrupt)
     assert said(session)[-1] == "Now to the second."
     assert len(script.seen) == 2
 
@@ -200,18 +204,8 @@ def test_an_interrupt_aborts_the_turn_and_works_what_waits(
 def test_a_stop_folds_what_waits_unanswered(
     session: Session, agent: Path, working: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (agent / "agent.yaml").write_text("name: Helper\ntools: [shell_exec]\n")
-    script = Script(call_tool("shell_exec", '{"command": "sleep 600"}'), "Never.").install(monkeypatch)
-
-    def watch(event: AgentEvent) -> None:
-        if isinstance(event, ToolCall):
-            in_another_thread(lambda: say(session, "second"))
-            threading.Timer(0.2, lambda: in_another_thread(lambda: working.stop(session.pk))).start()
-
-    working.watch(session.pk, watch)
-    say(session, "first")
-    working.wake(session.pk)
-    until(lambda: in_rest(session))
+    script = Script(ENDLESS, "Never.").install(monkeypatch)
+    cut_into(session, agent, working, working.stop)
     assert said(session)[-1] == "second"
     assert len(script.seen) == 1
     assert working.stop(session.pk) is False
@@ -249,7 +243,7 @@ def test_what_is_asked_of_another_process_is_done_there_within_a_second_or_two(
 ) -> None:
     """The other process is played by a wish whose sender isn't the holder."""
     (agent / "agent.yaml").write_text("name: Helper\ntools: [shell_exec]\n")
-    Script(call_tool("shell_exec", '{"command": "sleep 600"}'), "Never.").install(monkeypatch)
+    Script(ENDLESS, "Never.").install(monkeypatch)
     running = threading.Event()
     working.watch(session.pk, lambda event: running.set() if isinstance(event, ToolCall) else None)
     say(session, "first")

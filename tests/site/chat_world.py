@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from sessions_app.create import create_session
 from sessions_app.logs import read_ui
 from sessions_app.models import Session
 from sessions_app.places import ui_log
-from tests.site.live_world import PATIENCE_SEC, Socket
+from tests.site.live_world import PATIENCE_SEC, Socket, connected
 from workspaces.models import Workspace
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -119,15 +118,8 @@ class ChatSocket(Socket):
         return frame
 
 
-@asynccontextmanager
-async def chatting(cookie: str | None, **options: Any) -> AsyncIterator[ChatSocket]:
-    socket = ChatSocket(cookie, **options)
-    connected, _ = await socket.connect(timeout=PATIENCE_SEC)
-    assert connected
-    try:
-        yield socket
-    finally:
-        await socket.disconnect(timeout=PATIENCE_SEC)
+def chatting(cookie: str | None, **options: Any) -> AbstractAsyncContextManager[ChatSocket]:
+    return connected(ChatSocket(cookie, **options))
 
 
 def rows_in_log(session: Session) -> list[dict[str, Any]]:

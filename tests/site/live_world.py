@@ -9,10 +9,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Permission, User
@@ -43,6 +43,9 @@ def cookie_of(user: User) -> str:
     client = Client()
     client.force_login(user)
     return f"sessionid={client.cookies['sessionid'].value}"
+
+
+AnySocket = TypeVar("AnySocket", bound="Socket")
 
 
 class Socket(WebsocketCommunicator):
@@ -103,14 +106,17 @@ class Socket(WebsocketCommunicator):
 
 
 @asynccontextmanager
-async def opened(cookie: str | None, **options: Any) -> AsyncIterator[Socket]:
-    socket = Socket(cookie, **options)
-    connected, _ = await socket.connect(timeout=PATIENCE_SEC)
-    assert connected
+async def connected(socket: AnySocket) -> AsyncIterator[AnySocket]:
+    is_let_in, _ = await socket.connect(timeout=PATIENCE_SEC)
+    assert is_let_in
     try:
         yield socket
     finally:
         await socket.disconnect(timeout=PATIENCE_SEC)
+
+
+def opened(cookie: str | None, **options: Any) -> AbstractAsyncContextManager[Socket]:
+    return connected(Socket(cookie, **options))
 
 
 def write(count: int = 1, *, kind: str = "evolution:run_changed") -> list[int]:
