@@ -38,6 +38,15 @@ def new_session_segment() -> str:
     return "".join(secrets.choice(_SEGMENT_ALPHABET) for _ in range(16))
 
 
+def session_segment_of(secret: bytes) -> str:
+    """The same segment for the same bytes; as hard to guess as they are. At least 16 of them."""
+    number, letters = int.from_bytes(secret), []
+    for _ in range(16):
+        number, place = divmod(number, len(_SEGMENT_ALPHABET))
+        letters.append(_SEGMENT_ALPHABET[place])
+    return "".join(letters)
+
+
 def is_row_id(text: str) -> bool:
     return _ROW_ID.fullmatch(text) is not None
 

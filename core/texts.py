@@ -7,7 +7,7 @@ import math
 import os
 import re
 import unicodedata
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 MAX_DEPTH = 64
@@ -99,6 +99,11 @@ def span_words(span: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def moment_words(moment: datetime) -> str:
+    """``2026-01-31 09:30:00 UTC``, as every page writes it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,10 +12,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.crypto import salted_hmac
 
 from core import clock
 from core.db.admin import since
 from core.db.callers import Caller
+from core.ids import session_segment_of
 from core.paths import halo_home
 from sessions_app import commands, queue
 from sessions_app.agents_to_choose import agents_to_choose
@@ -25,6 +27,7 @@ from sessions_app.end_turn import end_turn
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.images import MAX_IMAGES, kept_image
 from sessions_app.models import Session
+from sessions_app.named_pages import linked, pages_named
 from sessions_app.send_message import (
     CHAT,
     USE_FULL_ACCESS,
@@ -115,6 +118,8 @@ def _page(
         {
             **context,
             "title": session.title or "New session",
+            "original": session,
+            "here": "Chat",
             "session": session,
             "transcript": transcript,
             "waiting": waiting,
@@ -155,7 +160,7 @@ def _with_first_message(request: HttpRequest, session: Session, user: User) -> s
         sent = send_message(
             session=session,
             text=text,
-            client_id=secrets.token_hex(16),
+            client_id=f"first-{session.pk}",
             caller=Caller(user),
             now=clock.now(),
         )
@@ -170,7 +175,7 @@ def _shown_at(request: HttpRequest, session: Session, sent: Sent) -> str:
     if sent.answer is None:
         return f"{chat_address(session.pk)}#end"
     tell = messages.info if sent.answer.ok else messages.error
-    tell(request, sent.answer.text)
+    tell(request, linked(sent.answer.text, pages_named([sent.answer.text])))
     return chat_address(sent.answer.session_id or session.pk)
 
 
@@ -187,12 +192,24 @@ def _started(request: HttpRequest, user: User) -> Session:
         workspace=workspace,
         agent_id=agent_id,
         new=True,
+        new_id=_id_of_this_sending(request, user),
         access=level,
         working_dir=request.POST.get("working_dir", "").strip(),
         user=user,
     )
     session, _ = chat_session(wanted, home=halo_home(), now=clock.now())
     return session
+
+
+def _id_of_this_sending(request: HttpRequest, user: User) -> str:
+    """One form sent twice (two clicks, a page loaded anew) names one session; filled in otherwise, another one."""
+    names = ("client_id", "agent", "access", "working_dir", "text")
+    sent = [request.POST.get(name, "") for name in names]
+    if not sent[0]:
+        return ""
+    return session_segment_of(
+        salted_hmac("sessions_app.new_session", repr([user.pk, *sent]), algorithm="sha256").digest()
+    )
 
 
 def _form(request: HttpRequest, context: dict[str, Any], user: User, *, refused: str = "") -> HttpResponse:
@@ -210,6 +227,7 @@ def _form(request: HttpRequest, context: dict[str, Any], user: User, *, refused:
         "entered": request.POST,
         "chosen": request.POST.get("agent", "") or request.GET.get("agent", ""),
         "level": request.POST.get("access", "") or levels[0][0],
+        "client_id": secrets.token_hex(16),
     }
     return render(request, "sessions/new.html", given, status=400 if refused else 200)
 

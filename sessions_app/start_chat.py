@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from core.paths import HaloHome
 from sessions_app.admin_log import note_started
@@ -16,17 +16,22 @@ from sessions_app.create import checked_working_dir, create_session
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
 from sessions_app.selectors import find_session
+from workspaces.agent_yaml import AgentConfig
 from workspaces.models import Workspace
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """``access`` and ``working_dir`` empty: ``full`` and the root for a new session, unchanged for an old one."""
+    """``access`` and ``working_dir`` empty: ``full`` and the root for a new session, unchanged for an old one.
+
+    ``new_id``: of the session that is started, if it isn't there yet.
+    """
 
     workspace: Workspace
     agent_id: str = ""
     session_id: str = ""
     new: bool = False
+    new_id: str = ""
     access: str = ""
     working_dir: str = ""
     user: Any = None
@@ -39,17 +44,13 @@ def chat_session(request: ChatRequest, *, home: HaloHome, now: datetime) -> tupl
     check_user(request.user, level)
     if found is None:
         agent = choose_agent(request.workspace, request.agent_id, home=home)
-        with transaction.atomic():
-            session = create_session(
-                workspace=request.workspace,
-                agent_id=agent.id,
-                agent_name=agent.name,
-                access_level=level,
-                working_dir=request.working_dir or ".",
-                now=now,
-            )
-            note_started(session, user=request.user, now=now)
-        return session, True
+        try:
+            return _created(request, agent, level, now), True
+        except IntegrityError:
+            known = Session.objects.select_related("workspace").filter(pk=request.new_id).first()
+            if known is None:
+                raise
+            return known, False
     changes: dict[str, str] = {}
     if request.working_dir:
         changes["working_dir"] = checked_working_dir(Path(request.workspace.path), request.working_dir)
@@ -59,6 +60,21 @@ def chat_session(request: ChatRequest, *, home: HaloHome, now: datetime) -> tupl
         setattr(found, name, value)
     found.save(update_fields=list(changes))
     return found, False
+
+
+def _created(request: ChatRequest, agent: AgentConfig, level: str, now: datetime) -> Session:
+    with transaction.atomic():
+        session = create_session(
+            workspace=request.workspace,
+            agent_id=agent.id,
+            agent_name=agent.name,
+            access_level=level,
+            working_dir=request.working_dir or ".",
+            session_id=request.new_id,
+            now=now,
+        )
+        note_started(session, user=request.user, now=now)
+    return session
 
 
 def _existing(request: ChatRequest, home: HaloHome) -> Session | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sessions_app.at_work import is_working
 from sessions_app.errors import SessionRefused
@@ -11,6 +11,7 @@ from sessions_app.logs import Row, read_session, read_ui
 from sessions_app.logs.segments import archived_count
 from sessions_app.logs.shown import shown
 from sessions_app.models import Session
+from sessions_app.named_pages import pages_in_notes
 from sessions_app.places import log_folder, log_leaf, ui_log
 from sessions_app.selectors import archived_rows
 
@@ -22,7 +23,7 @@ class Window:
     """``earlier`` and ``later``: query strings of the neighbours, None where there is none.
 
     ``after``: from where on a live view follows. ``stamps``: of all messages that stand in rows. ``archives``:
-    how many archived parts there are.
+    how many archived parts there are. ``pages``: the addresses of what notes among the rows name.
     """
 
     rows: Sequence[Row]
@@ -32,6 +33,7 @@ class Window:
     after: int = 0
     stamps: frozenset[str] = frozenset()
     archives: int = 0
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def window(session: Session, *, part: str = "", before: str = "") -> Window:
@@ -72,7 +74,8 @@ def _window(rows: Sequence[Row], *, number: int | None, before: str, above: int)
     here = "" if number is None else f"part={number}&"
     earlier = f"?{here}before={start}" if start else f"?part={above}" if above else None
     later = f"?{here}" if end < len(rows) else "?" if number is not None else None
-    return Window([shown(row) for row in rows[start:end]], earlier=earlier, later=later)
+    visible = [shown(row) for row in rows[start:end]]
+    return Window(visible, earlier=earlier, later=later, pages=pages_in_notes(visible))
 
 
 def _number(text: str) -> int | None:

@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from core.frames import ChatAssistant, ChatDiscard, ChatSystem, ChatUser
 from sessions_app.logs import Row
 from sessions_app.logs.shown import shown
+from sessions_app.named_pages import pages_in_notes
 
 _FRAMES = {"user": ChatUser, "assistant": ChatAssistant}
 ROW_TEMPLATE = "sessions/row.html"
@@ -48,7 +49,8 @@ def row_html(row: Mapping[str, Any]) -> str:
 
     It holds the buttons that a page shows to who may use them.
     """
-    return render_to_string(ROW_TEMPLATE, {"row": row, "controls": True})
+    given = {"row": row, "controls": True, "pages": pages_in_notes([row])}
+    return render_to_string(ROW_TEMPLATE, given)
 
 
 def _named(row: Row) -> Row:

@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.safestring import SafeString
 
+from core.texts import moment_words
+from sessions_app import named_pages
 from sessions_app.images import data_address
 
 register = template.Library()
@@ -22,11 +23,11 @@ PATH_PARTS = 3
 
 @register.filter
 def moment(stamp: Any) -> str:
-    """``29 Nov 2026 19:48:46`` in the installation's time zone."""
+    """``2026-11-29 19:48:46 UTC``"""
     try:
         at = datetime.fromisoformat(stamp)
-        return date_format(timezone.localtime(at), "j M Y H:i:s")
-    except (TypeError, ValueError, OverflowError):  # no moment, or one without a zone
+        return moment_words(at) if at.tzinfo else str(stamp)
+    except (TypeError, ValueError, OverflowError):  # no moment
         return str(stamp) if stamp else ""
 
 
@@ -42,6 +43,12 @@ def first_argument(arguments: Any) -> str:
     if line.startswith("/") and " " not in line and len(parts := line.split("/")) > PATH_PARTS + 1:
         line = "…/" + "/".join(parts[-PATH_PARTS:])
     return line if len(line) <= ARGUMENT_CHARS else f"{line[:ARGUMENT_CHARS]}…"
+
+
+@register.filter
+def linked(text: Any, pages: Mapping[str, str]) -> SafeString:
+    """A note, with links to the ``pages`` of what it names."""
+    return named_pages.linked(text if isinstance(text, str) else "", pages)
 
 
 @register.filter

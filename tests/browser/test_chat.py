@@ -108,8 +108,11 @@ def test_a_conversation_by_keyboard_alone(visit: Callable[..., Page], place: Pla
     page.wait_for_url(lambda url: url != here and url.endswith("/chat/"))
 
 
-def test_a_double_click_starts_one_session(visit: Callable[..., Page], place: Place, house: House) -> None:
-    page = visit("/admin/sessions_app/session/new/")
+@pytest.mark.parametrize("scripting", [True, False])
+def test_a_double_click_starts_one_session(
+    scripting: bool, visit: Callable[..., Page], place: Place, house: House
+) -> None:
+    page = visit("/admin/sessions_app/session/new/", java_script_enabled=scripting)
     page.get_by_label("Agent").select_option(f"{place.workspace}:support")
     before = len(json.loads(house.run("session", "list", "--json")))
 

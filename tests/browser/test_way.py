@@ -40,6 +40,8 @@ def test_by_mouse(width: int, scheme: str, visit: Callable[..., Page], place: Pl
         _is_answered(page, text)
         assert_fits(page)
 
+    page.locator("#chat-rows").get_by_role("link", name="run-").click()
+    expect(page.locator("#top h1")).to_contain_text(TOO_LONG)
     if width == NARROW:
         page.get_by_role("button", name=MENU).click()
     page.get_by_role("link", name="Runs").click()

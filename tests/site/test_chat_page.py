@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import ADDITION, LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
@@ -50,6 +51,18 @@ def html(client: Client, session: Session) -> str:
 
 def say(client: Client, session: Session, **fields: Any) -> Any:
     return client.post(address(session), {"action": "send", **fields})
+
+
+def filled_in(client: Client, session: Session) -> dict[str, str]:
+    """What a browser sends of the form for a new session."""
+    [client_id] = re.findall(r'name="client_id" value="(\w+)"', client.get(NEW).content.decode())
+    return {
+        "client_id": client_id,
+        "agent": f"{session.workspace_id}:helper",
+        "access": "workspace",
+        "working_dir": "",
+        "text": "Hello",
+    }
 
 
 def write(session: Session, *records: dict[str, Any]) -> bytes:
@@ -269,6 +282,50 @@ class TestANewSession:
         assert answer["Location"] == f"{address(made)}#end"
         assert (made.access_level, made.agent_id, made.working_dir) == ("workspace", "helper", ".")
         assert [row.text for row in queue.waiting(made.pk)] == ["Hello"]
+
+    @pytest.mark.parametrize("text", ["Hello", "/session info", ""])
+    def test_one_form_sent_again_is_one_session_with_one_message(self, session: Session, text: str) -> None:
+        client = browser("operator")
+        wanted = {**filled_in(client, session), "text": text}
+        first, again = client.post(NEW, wanted), client.post(NEW, wanted)
+
+        made = Session.objects.exclude(pk=session.pk).get()
+        assert first["Location"] == again["Location"]
+        assert address(made) in first["Location"]
+        assert QueuedMessage.objects.count() == (1 if text == "Hello" else 0)
+        assert LogEntry.objects.filter(object_id=made.pk, action_flag=ADDITION).count() == 1
+        assert Event.objects.filter(kind="session:changed", payload__change="created").count() == 2
+
+    def test_sent_again_while_it_is_still_being_made_it_is_one_session(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The second click comes between the session and its message."""
+        client = browser("operator")
+        wanted = filled_in(client, session)
+        accept, answers = queue.accept, []
+
+        def meanwhile(**given: Any) -> Any:
+            monkeypatch.setattr(queue, "accept", accept)
+            answers.append(client.post(NEW, wanted))
+            return accept(**given)
+
+        monkeypatch.setattr(queue, "accept", meanwhile)
+        answers.append(client.post(NEW, wanted))
+
+        made = Session.objects.exclude(pk=session.pk).get()
+        assert {answer["Location"] for answer in answers} == {f"{address(made)}#end"}
+        assert QueuedMessage.objects.get().session_id == made.pk
+
+    def test_another_form_or_another_text_or_person_is_another_session(self, session: Session) -> None:
+        client = browser("operator")
+        wanted = filled_in(client, session)
+        for given in (wanted, {**wanted, "text": "Goodbye"}, filled_in(client, session)):
+            client.post(NEW, given)
+        browser("administrator").post(NEW, wanted)
+        client.post(NEW, {**wanted, "client_id": ""})
+        client.post(NEW, {**wanted, "client_id": ""})
+
+        assert Session.objects.exclude(pk=session.pk).count() == QueuedMessage.objects.count() == 6
 
     @pytest.mark.parametrize(
         ("text", "told"),
