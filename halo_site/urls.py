@@ -6,6 +6,11 @@ from halo_site.api import api, no_such_path
 from halo_site.api_docs import docs_page
 from halo_site.health import healthz, readyz
 
+handler400 = "halo_site.problems.bad_request"
+handler403 = "halo_site.problems.permission_denied"
+handler404 = "halo_site.problems.page_not_found"
+handler500 = "halo_site.problems.server_error"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),

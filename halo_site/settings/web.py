@@ -26,6 +26,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "halo_site.page_policy.PagePolicyMiddleware",  # first, so that its headers stand on every response
+    "halo_site.problems.ProblemPagesMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -63,6 +64,8 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+CSRF_FAILURE_VIEW = "halo_site.problems.csrf_failure"
+FORMAT_MODULE_PATH = "halo_site.formats"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # also for whoever comes with an address of another site as ``next``
 AUTHENTICATION_BACKENDS = [
@@ -75,7 +78,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_LOCKOUT_TEMPLATE = "halo/locked_out.html"
+AXES_LOCKOUT_CALLABLE = "halo_site.problems.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_DISABLE_ACCESS_LOG = True  # a row for each login, kept for ever
 AXES_VERBOSE = False

@@ -1,0 +1,1 @@
+"""How Django's own pages write dates and times: as ``core.texts.moment_words`` does everywhere else."""
