@@ -14,6 +14,8 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultiple
 
+from core.db.admin import TitledAdmin
+
 # A schedule names any Python function, so a form for it is a shell for whoever may use it.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
 admin.site.unregister([User, Group])
@@ -27,7 +29,8 @@ _TICKED: Mapping[type[Field[Any, Any]], Mapping[str, Any]] = {
 
 
 @admin.register(User)
-class HaloUserAdmin(UserAdmin, ModelAdmin):
+class HaloUserAdmin(TitledAdmin, UserAdmin, ModelAdmin):
+    list_title = "People"
     filter_horizontal = ()
     formfield_overrides = _TICKED
     form = UserChangeForm
@@ -36,6 +39,6 @@ class HaloUserAdmin(UserAdmin, ModelAdmin):
 
 
 @admin.register(Group)
-class HaloGroupAdmin(GroupAdmin, ModelAdmin):
+class HaloGroupAdmin(TitledAdmin, GroupAdmin, ModelAdmin):
     filter_horizontal = ()
     formfield_overrides = _TICKED

@@ -24,6 +24,7 @@ class HaloAdminSite(UnfoldAdminSite):
 
     login_form = LoginForm
     index_title = "Dashboard"
+    site_url = None  # there is no other site to go back to
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request)

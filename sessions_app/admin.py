@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
 from core import clock
-from core.db.admin import ReadOnlyAdmin, note_since
+from core.db.admin import ReadOnlyAdmin, age_column, note_since
 from sessions_app.chat_pages import chat_page, new_session_page
 from sessions_app.models import Session
 from sessions_app.send_message import CHAT
@@ -37,7 +37,10 @@ class Place(admin.SimpleListFilter):
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     list_before_template = "sessions/list_before.html"
-    list_display = ("title_or_id", "workspace", "agent_id", "access_level", "kind", "last_activity_at")
+    list_display = (
+        *("title_or_id", "workspace", "agent_id", "access_level", "kind"),
+        age_column("last_activity_at", "Last active"),
+    )
     list_filter = (Place, "kind", "access_level", "workspace")
     list_select_related = ("workspace",)
     search_fields = ("id", "title")

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from core import clock
 from core.db.models import record_event
+from core.texts import moment_words
 from sessions_app.admin_log import note
 from sessions_app.create import EVENT_KIND
 from sessions_app.errors import SessionRefused
@@ -34,7 +34,7 @@ def open_in(workspace_id: int, *, now: datetime) -> QuerySet[Session]:
 
 def elsewhere(other: Session) -> str:
     """Why none can be opened while ``other`` is."""
-    until = clock.stamp(other.authoring_until) if other.authoring_until is not None else ""
+    until = moment_words(other.authoring_until) if other.authoring_until is not None else ""
     return (
         f"Session {other.pk} of this workspace is open for authoring until {until}; close it there, on its page "
         "or with /session authoring off."
@@ -69,7 +69,7 @@ def open_authoring(session: Session, *, user: Any, may: Callable[[str], bool], n
             raise SessionRefused(elsewhere(other), "authoring_elsewhere")
         if not Session.objects.filter(pk=session.pk, archived_at=None).update(authoring_until=until):
             raise SessionRefused(f"Session {session.pk} is archived.", "archived")
-        _record(session, user, "authoring_opened", f"Opened for authoring until {clock.stamp(until)}.", now)
+        _record(session, user, "authoring_opened", f"Opened for authoring until {moment_words(until)}.", now)
     session.authoring_until = until
     return until
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents.compaction import cut
-from core import clock
 from core.paths import halo_home
 from core.settings_file import Settings
-from core.texts import counted
+from core.texts import counted, moment_words
 from sessions_app import authoring, commands
 from sessions_app.admin_log import note_started
 from sessions_app.commands import Command, CommandContext, CommandResult
@@ -137,7 +136,7 @@ def _info(session: Session, context: CommandContext) -> str:
         f"{session.context_tokens} tokens in context",
     ]
     if session.authoring_until is not None and authoring.is_open(session, now=context.now):
-        lines.append(f"open for authoring until {clock.stamp(session.authoring_until)}")
+        lines.append(f"open for authoring until {moment_words(session.authoring_until)}")
     return "\n".join(lines)
 
 
@@ -159,6 +158,6 @@ def _authoring(context: CommandContext, *, close: bool) -> CommandResult:
     except SessionRefused as error:
         return CommandResult(f"Not opened: {error}", ok=False)
     return CommandResult(
-        f"Open for authoring until {clock.stamp(until)}: the agent's file tools may change the prompt files of "
+        f"Open for authoring until {moment_words(until)}: the agent's file tools may change the prompt files of "
         f"{session.workspace.path}/.halo. Close it with /session authoring off."
     )

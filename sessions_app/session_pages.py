@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from core import clock
 from core.db.admin import since
+from core.texts import moment_words
 from sessions_app import authoring
 from sessions_app.archive_session import archive_session, what_ends
 from sessions_app.errors import NotInServer, SessionRefused
@@ -51,7 +52,7 @@ def decide_authoring(request: HttpRequest, session: Session) -> HttpResponse:
     try:
         if action == "open":
             until = authoring.open_authoring(session, **who)
-            messages.success(request, f"Open for authoring until {clock.stamp(until)}.")
+            messages.success(request, f"Open for authoring until {moment_words(until)}.")
         elif authoring.close_authoring(session, **who):
             messages.success(request, "Closed for authoring.")
         else:
@@ -91,6 +92,8 @@ def _archive_form(
         **context,
         **since(request),
         "title": "Archive a session",
+        "original": session,
+        "here": "Archive",
         "session": session,
         "ends": what_ends(session.pk),
         "refused": refused,

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
 
-from core.db.admin import ReadOnlyAdmin
+from core.db.admin import ReadOnlyAdmin, age_column
 from core.faults import Fault
 from core.paths import halo_home
 from workspaces.check import check_workspace
@@ -20,7 +20,7 @@ from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_
 
 @admin.register(Workspace)
 class WorkspaceAdmin(ReadOnlyAdmin):
-    list_display = ("name", "folder", "path", "host", "created_at")
+    list_display = ("name", "folder", "path", "host", age_column("created_at", "Added"))
     search_fields = ("path",)
     ordering = ("path",)
     fields = ("name", "folder", "path", "host", "created_at")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 from core import clock
 from core.db import api_tokens
 from core.db.events import latest
 from core.db.models import ApiToken, Event
+from core.db.templatetags.moments import ago
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
@@ -33,7 +36,37 @@ def since(request: HttpRequest) -> dict[str, int]:
     return {"halo_since": request.META[_SINCE]} if _SINCE in request.META else {}
 
 
-class ReadOnlyAdmin(_Base):
+def age_column(field: str, title: str) -> Callable[[Any], str]:
+    """For ``list_display``: how long ago, with the exact moment as its title."""
+
+    @admin.display(description=title, ordering=field, empty_value="")
+    def column(row: Any) -> str:
+        return ago(getattr(row, field))
+
+    column.__name__ = field
+    return column
+
+
+class TitledAdmin(_Base):
+    """Pages that are called what they hold: ``Sessions``, not "Select session to view"."""
+
+    list_title = ""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().history_view(
+            request, object_id, {"title": "Decisions so far", **(extra_context or {})}
+        )
+
+
+class ReadOnlyAdmin(TitledAdmin):
     """Lists and shows rows to whoever has ``workspaces.view``; nobody adds, changes or deletes here."""
 
     list_per_page = 50
@@ -57,7 +90,7 @@ class ReadOnlyAdmin(_Base):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ("id", "kind", "object_id", "payload", "created_at")
+    list_display = ("id", "kind", "object_id", "payload", age_column("created_at", "When"))
     list_filter = ("kind",)
     search_fields = ("object_id",)
     ordering = ("-id",)
@@ -67,7 +100,11 @@ class EventAdmin(ReadOnlyAdmin):
 class ApiTokenAdmin(ReadOnlyAdmin):
     """Made by ``halo token create``; here they are seen, without their digests, and revoked."""
 
-    list_display = ("id", "name", "user", "scopes", "created_at", "expires_at", "revoked_at")
+    list_display = (
+        *("id", "name", "user", "scopes"),
+        *(age_column("created_at", "Made"), "expires_at", age_column("revoked_at", "Revoked")),
+    )
+    list_title = "Tokens"
     list_select_related = ("user",)
     search_fields = ("name", "user__username")
     ordering = ("-id",)

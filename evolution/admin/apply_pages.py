@@ -137,6 +137,8 @@ class EvolutionApplyAdmin(ReadOnlyAdmin):
             ),
             "refused": None if impossible else refused,
             "title": f"Roll back {found.apply}?",
+            "original": found.apply,
+            "here": "Roll back",
         }
         status = 409 if refused or impossible else 200
         return self._show(request, "evolution/rollback.html", context, status=status)
@@ -149,6 +151,7 @@ class EvolutionApplyAdmin(ReadOnlyAdmin):
             "buttons": apply_buttons(apply, person(request)),
             "refused": refused,
             "title": str(apply),
+            "original": apply,
         }
         status = STATUS_OF.get(refused.code, 409) if refused else 200
         return self._show(request, "evolution/apply.html", context, status=status)

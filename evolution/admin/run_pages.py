@@ -84,7 +84,8 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
                 return redirect("admin:evolution_evolutionrun_changelist")
         except Refused as refused:
             return self._page(request, run, refused=refused)
-        context = {"run": run, "plan": plan, "token": _token(plan), "title": f"Delete {run}?"}
+        title = {"title": f"Delete {run}?", "original": run, "here": "Delete"}
+        context = {"run": run, "plan": plan, "token": _token(plan), **title}
         return self._show(request, "evolution/delete.html", context)
 
     def file(self, request: HttpRequest, row_id: str) -> HttpResponse:
@@ -93,9 +94,8 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
         text = file_of(run.workspace.paths.evolution.run(run.pk), request.GET.get("path", ""))
         if text is None:
             raise Http404("There is no such file in this run's folder.")
-        return self._show(
-            request, "evolution/file.html", {"run": run, "text": text, "title": f"File of {run}"}
-        )
+        title = {"title": f"File of {run}", "original": run, "here": "File"}
+        return self._show(request, "evolution/file.html", {"run": run, "text": text, **title})
 
     def decide(self, request: HttpRequest, row_id: str) -> HttpResponse:
         """One decision on one run; what the person saw comes with it."""
@@ -166,6 +166,7 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
             "refused": refused,
             "entered": entered,
             "title": str(run),
+            "original": run,
         }
         status = STATUS_OF.get(refused.code, 409) if refused else 200
         return self._show(request, "evolution/run.html", context, status=status)

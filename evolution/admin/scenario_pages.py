@@ -84,6 +84,7 @@ class RegressionScenarioAdmin(ReadOnlyAdmin):
             "may_review": person(request).has_perm("workspaces.review"),
             "refused": refused,
             "title": str(row),
+            "original": row,
         }
         status = STATUS_OF.get(refused.code, 409) if refused else 200
         return self._show(request, "evolution/scenario.html", context, status=status)

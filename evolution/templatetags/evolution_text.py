@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django import template
-from django.utils import timezone
 
-from core.texts import for_terminal, span_words
+from core.texts import for_terminal
 
 register = template.Library()
 
@@ -16,11 +13,6 @@ register = template.Library()
 def visible(value: object) -> str:
     """Plain text with what would steer or hide itself shown as an escape; still to be autoescaped."""
     return "" if value is None else for_terminal(str(value))
-
-
-@register.filter
-def age(moment: datetime | None) -> str:
-    return span_words(timezone.now() - moment) if moment else ""
 
 
 @register.filter

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django import template
 from django.contrib.admin.utils import quote
 from django.db.models import Model
+from django.template import Context
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from core.db.models import Event
-from core.texts import span_words
 from evolution.models import EvolutionApply, EvolutionRun
 
 register = template.Library()
 
 
-@register.filter
-def ago(moment: datetime, now: datetime) -> str:
-    return span_words(now - moment)
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """``address`` empty: the page that is open."""
+
+    title: str
+    address: str = ""
+
+
+@register.inclusion_tag("halo/trail.html", takes_context=True)
+def trail(context: Context) -> dict[str, list[Crumb]]:
+    """Where the reader is: the list, the row, and what of the row, each named once and as in the menu.
+
+    A page gives ``title`` as every admin page does, ``original`` or ``object`` if it is about a row, and ``here`` if
+    its title says more than its place.
+    """
+    here = str(context.get("here") or context.get("title") or "")
+    opts, path = context.get("opts"), context["request"].path
+    if opts is None:
+        return {"crumbs": [Crumb(here)]}
+    crumbs = []
+    for title, address in _ways(context, opts):
+        crumbs.append(Crumb(title, address if address != path else ""))
+        if address == path:
+            return {"crumbs": crumbs}
+    return {"crumbs": crumbs if here == crumbs[-1].title else [*crumbs, Crumb(here)]}
+
+
+def _ways(context: Context, opts: Any) -> Iterator[tuple[str, str]]:
+    name = f"admin:{opts.app_label}_{opts.model_name}_changelist"
+    address = reverse(name)
+    yield _in_menu(context, address) or capfirst(str(opts.verbose_name_plural)), address
+    row = context.get("original") or context.get("object")
+    if isinstance(row, Model):
+        yield str(row), page(row)
+
+
+def _in_menu(context: Context, address: str) -> str:
+    items = (item for group in context.get("sidebar_navigation") or () for item in group["items"])
+    return next((str(item["title"]) for item in items if str(item["link"]) == address), "")
 
 
 @register.filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, WIDE
 from tests.browser.house import Place
@@ -66,6 +66,20 @@ def test_kept_scenarios(visit: Callable[..., Page], shop: Place) -> None:
     assert page.get_by_label("Why it no longer matters, if you like").is_visible()
 
 
+def test_the_account_menu_by_keyboard(visit: Callable[..., Page]) -> None:
+    """Colours, password and the way out: in the dark as well."""
+    page = visit("/admin/", who="admin")
+    page.locator(".halo-user > summary").press("Enter")
+    expect(page.get_by_role("link", name="Change password")).to_be_visible()
+    assert_reachable(page)
+    assert_accessible(page)
+
+    page.get_by_role("button", name="Dark").press("Enter")
+    expect(page.locator("html.dark")).to_be_visible()
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    assert_accessible(page, rules=["color-contrast"])
+
+
 def test_login(visit: Callable[..., Page]) -> None:
     page = visit("/admin/login/", who="")
 
@@ -80,6 +94,24 @@ def test_a_page_that_is_not_there(path: str, visit: Callable[..., Page]) -> None
 
     assert page.get_by_role("heading", level=1).is_visible()
     _look(page)
+
+
+def test_an_address_that_only_takes_forms(visit: Callable[..., Page]) -> None:
+    page = visit("/admin/logout/", status=405)
+
+    _look(page)
+    page.get_by_role("link", name="Back to Halo").click()
+    expect(page.locator("#dashboard")).to_be_visible()
+
+
+def test_a_form_that_is_too_large(visit: Callable[..., Page]) -> None:
+    page = visit("/admin/sessions_app/session/new/", java_script_enabled=False)
+    page.get_by_label("First message").evaluate("field => { field.value = 'x'.repeat(3 * 1024 * 1024); }")
+    page.get_by_role("button", name="Start").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("This is too much at once")
+    page.go_back()
+    assert len(page.get_by_label("First message").input_value()) == 3 * 1024 * 1024
 
 
 def test_a_page_that_is_not_allowed(visit: Callable[..., Page]) -> None:
