@@ -87,10 +87,10 @@ class ModelCaller:
 
     def _without_key(self, failure: CallFailed) -> CallFailed:
         """Some servers repeat the key they refuse; their words go into logs and onto pages."""
-        key = self._turn.model.api_key
-        if len(key) < 8 or key not in failure.words:
-            return failure
-        words = failure.words.replace(key, "[the key]")
+        model, words = self._turn.model, failure.words
+        credentials = [value for name, value in model.credentials.items() if name != "region_name"]
+        for key in (model.api_key, *credentials):
+            words = words.replace(key, "[the key]") if len(key) >= 8 else words
         return CallFailed(failure.kind, words, retry_after=failure.retry_after)
 
     async def _stream(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from agents import files
 from agents.environment import sandbox_environment
+from agents.sandbox_limits import limited, memory_bytes
+from agents.tools.context import ToolLimits
 from agents.view import Mount, View
 
 ETC = (
@@ -68,14 +70,39 @@ def why_unavailable() -> str:
     return f"bubblewrap does not work here: {tried.stderr.strip().removeprefix('bwrap: ')}"
 
 
-def wrapped(view: View, arguments: list[str], *, folder: Path) -> list[str]:
+@lru_cache(maxsize=1)
+def _takes_sizes() -> bool:
+    """Whether this bubblewrap (0.7 or newer) can bound a tmpfs; an older one leaves it half of the memory."""
+    program = shutil.which("bwrap") or "bwrap"
+    told = subprocess.run(
+        [program, "--help"],
+        env=sandbox_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "--size" in told.stdout + told.stderr
+
+
+def wrapped(view: View, arguments: list[str], *, folder: Path, limits: ToolLimits) -> list[str]:
     """``arguments`` as they run inside ``view``; the caller has asked ``why_unavailable``."""
     program = shutil.which("bwrap") or "bwrap"
-    options = [*NAMESPACES, *_system(), *_mounts(view), "--chdir", str(folder)]
-    return [program, *options, "--", *_checked_inside(view), *arguments]
+    covers = _covers(view)
+    options = [
+        *NAMESPACES,
+        *_system(memory_bytes(limits)),
+        *_mounts(view, covers),
+        *_closed(covers),
+        "--chdir",
+        str(folder),
+    ]
+    return limited([program, *options, "--", *_checked_inside(view), *arguments], limits)
 
 
-def _system() -> list[str]:
+def _system(memory: int) -> list[str]:
+    """``memory``: what the command may use, in bytes; files in its ``/tmp`` and ``/dev/shm`` are memory too."""
+    size = ["--size", str(max(memory // 2, 1))] if _takes_sizes() else []
     options = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/") / name
@@ -87,24 +114,44 @@ def _system() -> list[str]:
         path = Path("/etc") / name
         if path.exists():
             options += ["--ro-bind", str(path.resolve()), str(path)]
-    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for prefix in sorted({Path(sys.prefix), Path(sys.base_prefix)}):
-        if not prefix.is_relative_to("/usr") and prefix != Path("/"):
-            options += ["--ro-bind", str(prefix), str(prefix)]
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    for own in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own
+        options += [*size, "--tmpfs", own]
+    for prefix in _interpreters():
+        options += ["--ro-bind", str(prefix), str(prefix)]
     return options
 
 
-def _mounts(view: View) -> list[str]:
+def _interpreters() -> list[Path]:
+    prefixes = sorted({Path(sys.prefix), Path(sys.base_prefix)})
+    return [prefix for prefix in prefixes if not prefix.is_relative_to("/usr") and prefix != Path("/")]
+
+
+def _covers(view: View) -> list[Path]:
+    """Where what is hidden would show: in a mount of the view, below ``/usr``, or beside an interpreter."""
+    found = [path for path in view.hidden if view.mount_of(path) is not None]
+    for root in (Path("/usr"), *_interpreters()):
+        real = root.resolve()
+        found += [root / path.relative_to(real) for path in view.hidden if path.is_relative_to(real)]
+    return [path for path in dict.fromkeys(found) if os.path.lexists(path)]
+
+
+def _closed(covers: list[Path]) -> list[str]:
+    """What bubblewrap makes of memory holds no files of a command: the root, ``/dev``, and the covers."""
+    folders = [path for path in covers if path.is_dir()]
+    return [part for path in (*folders, Path("/dev"), Path("/")) for part in ("--remount-ro", str(path))]
+
+
+def _mounts(view: View, covers: list[Path]) -> list[str]:
     """Outer before inner, so that an inner one lies on top; a hidden path is covered at its own depth."""
     found: list[tuple[int, list[str]]] = []
     for mount in view.mounts:
         if _can_be_bound(view, mount):
             option = "--bind" if mount.writable else "--ro-bind"
             found.append((len(mount.path.parts), [option, str(mount.source), str(mount.path)]))
-    for path in view.hidden:
-        if view.mount_of(path) is not None and os.path.lexists(path):
-            cover = ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
-            found.append((len(path.parts), cover))
+    for path in covers:
+        cover = ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
+        found.append((len(path.parts), cover))
     found.sort(key=lambda pair: pair[0])
     return [option for _, options in found for option in options]
 

@@ -20,22 +20,29 @@ from typing import Literal
 from agents import environment, sandbox
 from agents.capped_output import CappedOutput
 from agents.process_group import group_lives, signal_group
+from agents.sandbox_limits import LOOK_SEC, Usage
 from agents.tools.context import ToolContext, ToolError
 from agents.view import View
 
 _AFTER_KILL_SEC = 2.0
 _PIECE = 65_536
 
+Ending = Literal["exit", "timeout", "abort", "excess"]
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """``exit_code`` is negative for a signal. ``dropped`` bytes of output lay beyond the cap."""
+    """``exit_code`` is negative for a signal. ``dropped`` bytes of output lay beyond the cap.
+
+    ``excess``: what a sandboxed command used too much of, so that it was killed.
+    """
 
     text: str
     exit_code: int
-    ended_by: Literal["exit", "timeout", "abort"]
+    ended_by: Ending
     dropped: int = 0
     goes_on: bool = False
+    excess: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +73,7 @@ def run(
         if reason:
             raise ToolError(f"Commands need the sandbox at this level. {reason} {sandbox.HOW_TO_GET_IT}")
         process = _start(
-            sandbox.wrapped(view, arguments, folder=where),
+            sandbox.wrapped(view, arguments, folder=where, limits=context.limits),
             folder=Path("/"),
             env=environment.sandbox_environment() | _mark(context),
         )
@@ -107,6 +114,9 @@ class _Watch:
         self._deadline = time.monotonic() + timeout
         self._output = CappedOutput(context.limits.shell_output_bytes)
         self._at_end = False
+        sandboxed = context.view.shell == "sandbox"
+        self._usage = Usage(process.pid, context.limits) if sandboxed else None
+        self._excess = ""
 
     def to_the_end(self) -> Outcome:
         assert self._process.stdout is not None  # noqa: S101 - started with a pipe
@@ -117,7 +127,9 @@ class _Watch:
         take_off = self._context.on_abort(lambda: _wake(waker))
         try:
             ended_by = self._watch(pipe, exited, woken)
-            if ended_by != "exit":
+            if ended_by == "excess":
+                self._kill_at_once(pipe)
+            elif ended_by != "exit":
                 self._kill(pipe)
             elif self._context.view.shell == "sandbox":
                 self._drain(
@@ -130,6 +142,7 @@ class _Watch:
                 ended_by=ended_by,
                 dropped=self._output.dropped,
                 goes_on=not self._at_end,
+                excess=self._excess,
             )
         finally:
             take_off()
@@ -137,7 +150,7 @@ class _Watch:
                 os.close(descriptor)
             self._process.stdout.close()
 
-    def _watch(self, pipe: int, exited: int, woken: int) -> Literal["exit", "timeout", "abort"]:
+    def _watch(self, pipe: int, exited: int, woken: int) -> Ending:
         with selectors.DefaultSelector() as selector:
             for descriptor in (pipe, exited, woken):
                 selector.register(descriptor, selectors.EVENT_READ)
@@ -145,6 +158,11 @@ class _Watch:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     return "timeout"
+                if self._usage is not None:
+                    left = min(left, LOOK_SEC)
+                    if excess := self._usage.excess():
+                        self._excess = excess
+                        return "excess"
                 ready = {key.fd for key, _ in selector.select(left)}
                 if woken in ready:
                     return "abort"
@@ -172,7 +190,10 @@ class _Watch:
         group = self._process.pid
         signal_group(group, signal.SIGTERM)
         self._drain(pipe, self._context.kill_grace_sec, until_gone=group)
-        signal_group(group, signal.SIGKILL)
+        self._kill_at_once(pipe)
+
+    def _kill_at_once(self, pipe: int) -> None:
+        signal_group(self._process.pid, signal.SIGKILL)
         self._drain(pipe, _after_kill_sec)
 
     def _drain(self, pipe: int, seconds: Callable[[], float], until_gone: int | None = None) -> None:

@@ -42,6 +42,9 @@ class Limits:
     max_model_calls: int = 200
     shell_timeout_sec: int = 120
     shell_output_bytes: int = 5_242_880
+    sandbox_memory_mb: int = 0
+    sandbox_processes: int = 2_048
+    sandbox_file_mb: int = 4_096
     tool_result_chars: int = 8_000
     tool_result_ui_chars: int = 65_536
 

@@ -13,6 +13,9 @@ def limits_of(settings: Settings) -> Limits:
         max_model_calls=settings.get("general.session.max_model_calls"),
         shell_timeout_sec=settings.get("general.limits.shell_timeout_sec"),
         shell_output_bytes=settings.get("general.limits.shell_output_bytes"),
+        sandbox_memory_mb=settings.get("general.sandbox.memory_mb"),
+        sandbox_processes=settings.get("general.sandbox.processes"),
+        sandbox_file_mb=settings.get("general.sandbox.file_mb"),
         tool_result_chars=settings.get("general.limits.tool_result_chars"),
         tool_result_ui_chars=settings.get("general.limits.tool_result_ui_chars"),
     )

@@ -19,6 +19,9 @@ class ToolLimits:
     result_chars: int = 8_000
     shell_timeout_sec: int = 120
     shell_output_bytes: int = 5_242_880
+    sandbox_memory_mb: int = 0
+    sandbox_processes: int = 2_048
+    sandbox_file_mb: int = 4_096
 
 
 @dataclass(frozen=True)

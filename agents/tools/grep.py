@@ -72,6 +72,8 @@ def _by_ripgrep(
     folder = where if where.is_dir() else where.parent
     target = "." if folder == where else where.name
     outcome = shell.run(context, [*arguments, "--regexp", pattern, "--", target], folder=folder)
+    if outcome.ended_by == "excess":
+        raise ToolError(f"The search was ended: {outcome.excess}. Search a narrower path.")
     if outcome.exit_code == 2 and _COMPLAINT.match(outcome.text):
         raise ToolError(f"The search failed: {outcome.text.strip()[:500]}")
     return [line[2:] if line.startswith("./") else line for line in outcome.text.split("\n") if line]

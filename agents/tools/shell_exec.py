@@ -40,6 +40,8 @@ def shell_exec(context: ToolContext, command: str, timeout: int = 0) -> str:
         lines.append(f"[killed after {seconds} s, with all it had started]")
     elif outcome.ended_by == "abort":
         lines.append("[killed: the turn was stopped; it may have done part of its work]")
+    elif outcome.ended_by == "excess":
+        lines.append(f"[killed, with all it had started: {outcome.excess}]")
     elif outcome.goes_on:
         lines.append("[a background process still holds the output]")
     lines.append(f"[exit code {outcome.exit_code}]")

@@ -12,6 +12,7 @@ import pytest
 from agents import history as wire
 from agents.providers.testing import ScriptedServer, hang, text, thinking, tool_calls
 from agents.turn import Limits
+from agents.views import workspace_view
 
 from .conftest import Held, Place, Played
 
@@ -256,6 +257,19 @@ async def test_half_characters_of_a_model_and_of_file_names_do_not_spoil_the_ses
     assert "bad-\\udcff.txt" in listed.text
     for event in played.of_type("stream_delta") + played.of_type("stream"):
         event.text.encode()
+
+
+@pytest.mark.sandbox
+async def test_a_sandboxed_command_has_the_limits_of_the_turn(play: Play, place: Place) -> None:
+    command = "ulimit -H -d; ulimit -H -f; for i in $(seq 60); do sleep 600 & done; wait"
+    limits = Limits(sandbox_memory_mb=512, sandbox_file_mb=3, sandbox_processes=40)
+    view = workspace_view(place.root, place.global_folder)
+    with ScriptedServer([tool_calls(("shell_exec", {"command": command})), text("")]) as server:
+        played = play(server.endpoint, limits=limits, view=view, access="workspace")
+        await played.run()
+    [result] = played.of_type("tool_result")
+    assert result.text.startswith(f"{512 * 1024}\n{3 * 1024}\n")
+    assert "more than 40 processes" in result.text
 
 
 async def test_a_command_knows_that_it_is_an_agents(play: Play) -> None:

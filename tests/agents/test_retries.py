@@ -248,6 +248,23 @@ async def test_a_key_that_the_server_repeats_is_not_shown(play: Play) -> None:
     assert "sk-very-secret" not in str(played.events)
 
 
+async def test_nor_is_one_of_several_credentials(play: Play) -> None:
+    said = "Bad token token-very-secret for AKIAVERYSECRET in eu-central-1."
+    credentials = {
+        "aws_access_key_id": "AKIAVERYSECRET",
+        "aws_session_token": "token-very-secret",
+        "region_name": "eu-central-1",
+    }
+    with ScriptedServer([failure(403, said)]) as server:
+        choice = ModelChoice(
+            provider="openai-compatible", id="m", endpoint=server.endpoint, credentials=credentials
+        )
+        played = play("", model=choice)
+        outcome = await played.run()
+    assert "Bad token [the key] for [the key] in eu-central-1." in outcome.error
+    assert "very-secret" not in str(played.events)
+
+
 def test_the_key_is_not_in_the_choices_repr() -> None:
     choice = ModelChoice(provider="openai-compatible", id="m", endpoint="http://x", api_key="sk-very-secret")
     assert "sk-very-secret" not in repr(choice)

@@ -214,6 +214,25 @@ def test_a_home_inside_the_workspace_is_covered(tmp_path: Path) -> None:
     assert "sk-secret" not in out and "rows" not in out
 
 
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_home_beside_the_interpreter_is_covered(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through_a_link: bool
+) -> None:
+    """A virtual environment that HALO_HOME lies in is shown to commands; HALO_HOME is not."""
+    prefix = tmp_path
+    if through_a_link:
+        prefix = tmp_path.with_name(f"{tmp_path.name}-link")
+        prefix.symlink_to(tmp_path)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/module.py").write_text("code\n")
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    out = run(
+        views.workspace_view(place.root, place.global_folder),
+        f"cat {prefix}/lib/module.py; cat {prefix}/home/secrets/* {place.home}/secrets/* {prefix}/home/halo.sqlite3",
+    )
+    assert out.startswith("code\n") and "sk-secret" not in out and "rows" not in out
+
+
 def test_paths_that_a_setting_allows_are_readable(place: Place, tmp_path: Path) -> None:
     allowed = tmp_path / "datasets"
     allowed.mkdir()
