@@ -62,20 +62,29 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return same_keys(one, other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
+        return not changed_keys(one, other)
+    if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
-
-
-def same_keys(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
-    return {(type(key), key) for key in one} == {(type(key), key) for key in other}
+    if isinstance(one, set):
+        return {_spelled(item) for item in one} == {_spelled(item) for item in other}
+    return _spelled(one) == _spelled(other)
 
 
 def changed_keys(before: dict[Any, Any], after: dict[Any, Any]) -> list[Any]:
     """Keys added, removed or with another value, in the order they stand in."""
-    kept = [key for key in before if key not in after or not same(before[key], after[key])]
-    return kept + [key for key in after if key not in before]
+    old, new = ({_spelled(key): value for key, value in one.items()} for one in (before, after))
+    kept = [key for key in before if not _holds(new, key, old[_spelled(key)])]
+    return kept + [key for key in after if _spelled(key) not in old]
+
+
+def _holds(values: dict[tuple[type, str], Any], key: Any, value: Any) -> bool:
+    spelled = _spelled(key)
+    return spelled in values and same(value, values[spelled])
+
+
+def _spelled(scalar: Any) -> tuple[type, str]:
+    """Apart what Python calls equal: ``1`` and ``true``, ``0.0`` and ``-0.0``, one moment in two time zones."""
+    return type(scalar), repr(scalar)
 
 
 def is_off(value: Any) -> bool:

@@ -14,18 +14,20 @@ from evolution.agent_changes import agent_findings
 from evolution.category import Category, Finding, Unreadable, is_off, manual, read_mapping, strictest
 from evolution.skill_changes import skill_findings
 
-__all__ = ["Category", "Change", "Content", "Link", "Surface", "classify", "hides", "unit", "units"]
+__all__ = ["Category", "Change", "Content", "NoFile", "Surface", "classify", "hides", "unit", "units"]
 
 
-class Link(Enum):
-    """Stands for the content of a symlink, which is never looked at."""
+class NoFile(Enum):
+    """Stands where no content is: for a symlink, which is never looked at, and for an override folder that
+    holds no file at all, which hides the one below it all the same (somebody has switched it off)."""
 
     SYMLINK = "symlink"
+    FOLDER = "folder"
 
 
-Content = bytes | Link
+Content = bytes | NoFile
 Surface = Mapping[str, Content]
-"""Files of a ``.halo`` folder by POSIX path."""
+"""Files of a ``.halo`` folder by POSIX path, and by theirs the override folders without a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,15 @@ def classify(*, live: Surface, proposed: Mapping[str, Content | None], hidden: S
 def _left_behind(live: Surface, proposed: Mapping[str, Content | None], hidden: Surface) -> Iterator[str]:
     """Global files that a new, incomplete override folder would hide."""
     new_units = {unit(rel) for rel, content in proposed.items() if content is not None} - units(live)
-    return (rel for rel in hidden if unit(rel) in new_units and rel not in proposed)
+    files = (rel for rel, content in hidden.items() if content is not NoFile.FOLDER)
+    return (rel for rel in files if unit(rel) in new_units and rel not in proposed)
 
 
 def _finding(rel: str, content: Content | None, before: Surface) -> Finding | None:
     old = before.get(rel)
     if content == old:
         return None
-    if isinstance(content, Link) or isinstance(old, Link):
+    if isinstance(content, NoFile) or isinstance(old, NoFile):
         return manual("a symlink")
     if content is None:
         return manual("a deletion")
@@ -106,7 +109,7 @@ def _internal(rel: str, before: Surface) -> Finding | None:
     definition = before.get(f"agents/{parts[1]}/agent.yaml")
     if definition is None:
         return manual("an agent without agent.yaml")
-    if isinstance(definition, Link):
+    if isinstance(definition, NoFile):
         return manual("an agent whose agent.yaml is a symlink")
     try:
         internal = read_mapping(definition).get("internal")

@@ -12,7 +12,7 @@ from evolution import changes, locks, sandbox
 from evolution.agent_changes import read_agent
 from evolution.artifacts.files import AttemptFiles
 from evolution.category import Unreadable
-from evolution.changes import Content, Link
+from evolution.changes import Content, NoFile
 from evolution.errors import PhaseFailed
 from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
@@ -35,7 +35,7 @@ def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | Non
         really = {rel: content for rel, content in really.items() if content is not None}
     _check_differs(files, really, target)
     for rel, content in really.items():
-        if isinstance(content, Link):
+        if isinstance(content, NoFile):
             raise PhaseFailed(f"symlink:{rel}")
         if encodable(rel) != rel:  # no brief, page or row could name it
             raise PhaseFailed(f"{encodable(rel)} can't be published: its name is not UTF-8 text.")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.paths import UnsafePathError, checked_relative
 from evolution.artifacts.files import AttemptFiles
+from evolution.changes import unit
 from evolution.manifest import is_published
+from workspaces.overrides import PLATFORM_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Texts are None where there is no file. ``live`` falls back to the global file that the draft would hide."""
+    """Texts are None where there is no file. ``live``: where nothing overrides it, what the draft would hide."""
 
     rel: str
     base: bytes | None
@@ -55,15 +58,13 @@ def changed_files(
         if path.is_symlink() or not path.is_file() or not is_published(rel):
             continue
         draft = path.read_bytes()
-        base = _first(
-            files.base / rel, files.hidden / rel, *_shared(files.base.parent, rel), global_folder / rel
-        )
+        base = _base(files, rel, global_folder)
         if draft != base:
             found.append(
                 FileChange(
                     rel=rel,
                     base=base,
-                    live=_first(live / rel, *_shared(live.parent, rel), global_folder / rel),
+                    live=_loaded(rel, live, global_folder),
                     draft=draft,
                 )
             )
@@ -103,9 +104,24 @@ def both_lines(before: bytes | None, after: bytes | None) -> tuple[list[str], li
     return _lines(before, keep_returns=keep_returns), _lines(after, keep_returns=keep_returns)
 
 
-def _shared(root: Path, rel: str) -> tuple[Path, ...]:
-    """A skill beside ``.halo``, which the draft would hide."""
-    return (root / ".agents" / rel,) if rel.startswith("skills/") else ()
+def _base(files: AttemptFiles, rel: str, global_folder: Path) -> bytes | None:
+    """What the draft was made on; of a reduced attempt what was kept of it."""
+    if not files.reduced.exists():
+        return _loaded(rel, files.base, global_folder)
+    kept = _read(files.base / rel)
+    return _read(files.hidden / rel) if kept is None else kept
+
+
+def _loaded(rel: str, halo: Path, global_folder: Path) -> bytes | None:
+    """``rel`` as sessions load it: a folder that overrides as a whole hides those below it file by file."""
+    layers = [halo]
+    if rel.startswith("skills/"):
+        layers.append(halo.parent / ".agents")
+    if rel != "INDEX.md":
+        layers += [global_folder, PLATFORM_FOLDER]
+    whole = unit(rel)
+    layer = next((layer for layer in layers if os.path.lexists(layer / whole)), None)
+    return None if layer is None else _read(layer / rel)
 
 
 def _lines(data: bytes | None, *, keep_returns: bool) -> list[str]:
@@ -120,10 +136,8 @@ def _all_crlf(*contents: bytes | None) -> bool:
     return all(data is None or data.count(b"\n") == data.count(b"\r\n") for data in contents)
 
 
-def _first(*paths: Path) -> bytes | None:
-    for path in paths:
-        try:
-            return path.read_bytes()
-        except OSError:
-            continue
-    return None
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

@@ -9,14 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from core import atomic
 from core.bounded_read import UnreadableFileError, read_bounded
-from core.paths import UnsafePathError, WorkspacePaths, inside
+from core.paths import UnsafePathError, WorkspacePaths
 from evolution import changes
 from evolution.artifacts import frozen
 from evolution.artifacts.files import AttemptFiles
-from evolution.category import Unreadable, read_mapping
 from evolution.changes import Change, Content
 from evolution.errors import PhaseFailed
-from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
 from evolution.surface_folder import (
     HIDDEN,
@@ -24,12 +22,14 @@ from evolution.surface_folder import (
     Copy,
     copy_live,
     hash_surface,
+    own_units,
     read_live,
     read_surface,
     walk,
 )
-from workspaces.overrides import PLATFORM_FOLDER, decoded
-from workspaces.publish_lock import MarkerUnreadable, locked_surface_files, shared
+from workspaces.compose import SurfaceError, compose
+from workspaces.overrides import PLATFORM_FOLDER, Surface
+from workspaces.publish_lock import MarkerUnreadable, SurfaceFiles, locked_surface_files, shared
 
 READ_ONLY_NAMES = ("AGENTS.md", ".agents/skills")
 """Copied beside ``.halo`` so that the drafter can read them; never published."""
@@ -51,7 +51,7 @@ def prepare_run(ctx: PhaseContext) -> None:
     except frozen.FrozenUnreadable as error:
         raise PhaseFailed(f"The run's frozen files can't be used: {error}.") from error
     _prepare(ctx, working_dir=meta.working_dir)
-    differs = context_differences(ctx, context)
+    differs = context_differences(ctx, context, working_dir=meta.working_dir)
     ctx.evidence.write_text(AttemptFiles(ctx.folder).differs, json.dumps(differs) + "\n")
 
 
@@ -105,6 +105,9 @@ def _copy_read_only(workspace: Path, working_dir: str, copy: Copy) -> None:
             for rel, entry in walk(path):
                 if entry.is_file(follow_symlinks=False):
                     _copy_one(workspace, f"{name}/{rel}", copy)
+            for folder in path.iterdir():  # an empty one, or a link to one, hides the global skill as well
+                if folder.is_dir():
+                    copy.add_folder(f"{name}/{folder.name}")
         elif not _through_link(workspace, name) and path.is_file():
             _copy_one(workspace, name, copy)
     folders = [part for part in PurePosixPath(working_dir).parts if part not in (".", "/")]
@@ -135,45 +138,25 @@ def _through_link(workspace: Path, rel: str) -> bool:
     return False
 
 
-def context_differences(ctx: PhaseContext, context: frozen.EvoContext) -> list[str]:
-    """Frozen prompt files that sessions would load otherwise at this claim, or from elsewhere, or not at all."""
-    now = changes.hides(
-        read_surface(AttemptFiles(ctx.folder).base), hidden_surface(ctx.global_folder, ctx.base)
-    )
-    found = []
-    for item in context.files:
-        content = now.get(item.rel) if is_published(item.rel) else _read_beside(ctx.base, item.rel)
-        if not isinstance(content, bytes) or _prompt_text(item.rel, content) != item.content:
-            found.append(item.rel)
-    return found
-
-
-def _prompt_text(rel: str, content: bytes) -> str:
-    """The text that goes into a prompt: of an ``agent.yaml`` its ``system_prompt`` alone."""
-    if not rel.endswith("/agent.yaml"):
-        return decoded(content, rel, [])
+def context_differences(ctx: PhaseContext, context: frozen.EvoContext, *, working_dir: str) -> list[str]:
+    """Prompt files that a session of the frozen agent would load otherwise at this claim than it did then."""
+    then = {file.rel: file.content for file in context.files}
+    surface = Surface(SurfaceFiles(AttemptFiles(ctx.folder).base), ctx.global_folder)
     try:
-        return str(read_mapping(content).get("system_prompt") or "")
-    except Unreadable:
-        return ""
-
-
-def _read_beside(base: Path, rel: str) -> bytes | None:
-    try:
-        path = inside(base, rel)
-    except UnsafePathError:
-        return None
-    return path.read_bytes() if path.is_file() else None
+        composed = compose(surface, context.agent_id, workspace_root=ctx.workspace, working_dir=working_dir)
+    except (SurfaceError, UnsafePathError):
+        return [f"agents/{context.agent_id}/agent.yaml"]  # with what it was then no session can begin now
+    now = {file.rel: file.content for file in composed.files}
+    return [rel for rel in {**then, **now} if then.get(rel) != now.get(rel)]
 
 
 def complete(ctx: PhaseContext) -> None:
     """Fill up override folders that are new in the sandbox from the global ones they hide."""
     files = AttemptFiles(ctx.folder)
-    base_units = changes.units(dict.fromkeys(hash_surface(files.base), b""))
     mine = hash_surface(files.sandbox)
-    new_units = changes.units(dict.fromkeys(mine, b"")) - base_units
+    new_units = changes.units(dict.fromkeys(mine, b"")) - own_units(files.base)
     for rel, content in hidden_surface(ctx.global_folder, ctx.base).items():
-        if changes.unit(rel) in new_units and rel not in mine:
+        if changes.unit(rel) in new_units and rel not in mine and content is not changes.NoFile.FOLDER:
             if not isinstance(content, bytes):
                 raise PhaseFailed(f"symlink:global/{rel}")
             path = files.sandbox / rel
@@ -214,7 +197,7 @@ def base_versions(files: AttemptFiles, global_folder: Path) -> dict[str, Content
 
 def _content(root: Path, rel: str) -> Content:
     path = root / rel
-    return changes.Link.SYMLINK if path.is_symlink() or not path.is_file() else path.read_bytes()
+    return changes.NoFile.SYMLINK if path.is_symlink() or not path.is_file() else path.read_bytes()
 
 
 def classified(ctx: PhaseContext) -> tuple[Change, ...]:
@@ -286,7 +269,7 @@ def _reduced(files: AttemptFiles) -> set[str] | None:
 def _keep(files: AttemptFiles, global_folder: Path) -> set[str]:
     """The changed paths; the global versions they hide are written out on the way."""
     kept = set(effective_changes(files, global_folder))
-    own = changes.units(dict.fromkeys(hash_surface(files.base), b""))
+    own = own_units(files.base)
     for rel, content in hidden_surface(global_folder, files.base.parent).items():
         if rel in kept and changes.unit(rel) not in own and isinstance(content, bytes):
             target = files.hidden / rel

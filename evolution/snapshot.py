@@ -15,12 +15,10 @@ from pathlib import Path
 from core import atomic, clock, folders, hashes
 from core.folders import NotAFolder
 from evolution import manifest as manifests
-from evolution.changes import Content
+from evolution.changes import Content, unit
 from evolution.errors import PhaseFailed
 from evolution.manifest import BEFORE, DEFAULT_MODE, STAGE, Manifest, ManifestFile
 from evolution.surface_look import Confirm, Step, look, parents
-
-_OVERRIDE_FOLDERS = ("agents/", "prompts/", "skills/")
 
 
 def prepare(
@@ -53,6 +51,7 @@ def prepare(
     snapshot_folder.mkdir(parents=True)
     for name in (BEFORE, STAGE):
         (snapshot_folder / name).mkdir()
+    missing = _missing_folders(halo, changed)
     files = []
     for rel, data in changed.items():
         confirm()
@@ -68,7 +67,7 @@ def prepare(
                 before=base.get(rel),
                 after=hashes.of_bytes(data),
                 mode=mode,
-                unchanged=rel not in base and rel.startswith(_OVERRIDE_FOLDERS) and hidden.get(rel) == data,
+                unchanged=unit(rel) in missing and hidden.get(rel) == data,
             )
         )
     manifest = Manifest(
@@ -76,7 +75,7 @@ def prepare(
         source_run_ids=tuple(source_run_ids),
         captured_at=clock.stamp(now),
         files=tuple(files),
-        created_dirs=_missing_folders(halo, changed),
+        created_dirs=missing,
     )
     step("manifest")
     manifests.write(snapshot_folder, manifest)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from core import hashes
-from evolution.changes import Content, Link
+from evolution.changes import Content, NoFile, units
 from evolution.errors import PhaseFailed
 from workspaces.publish_lock import SurfaceFiles
 
@@ -19,6 +19,9 @@ PUBLISHED = ("INSTRUCTIONS.md", "INDEX.md", "USER.md", "agents", "prompts", "ski
 COPIED = (*PUBLISHED, "docs")
 HIDDEN = ("INSTRUCTIONS.md", "USER.md", "agents", "prompts", "skills")
 """What a workspace's files can hide of the global folder (surface.md, "Override rules")."""
+
+OVERRIDES = ("agents", "prompts", "skills")
+"""Where a folder counts as a whole, with files in it or without."""
 
 MAX_BYTES = 200 * 1024 * 1024
 
@@ -45,16 +48,37 @@ def walk(root: Path, names: Sequence[str] | None = None) -> Iterator[tuple[str, 
 
 def read_surface(root: Path, names: Sequence[str] = PUBLISHED) -> dict[str, Content]:
     """The files of a folder nobody swaps meanwhile: a base, a sandbox, the global folder."""
-    return {
-        rel: (root / rel).read_bytes() if entry.is_file(follow_symlinks=False) else Link.SYMLINK
+    found: dict[str, Content] = {
+        rel: (root / rel).read_bytes() if entry.is_file(follow_symlinks=False) else NoFile.SYMLINK
         for rel, entry in walk(root, names)
     }
+    return _with_bare(found, override_folders(root, names))
+
+
+def override_folders(root: Path, names: Sequence[str] = PUBLISHED) -> list[str]:
+    """``agents/<id>`` and so on: what is there as a folder, whatever it holds."""
+    found = []
+    for top in OVERRIDES:
+        if top in names and (root / top).is_dir():
+            with os.scandir(root / top) as entries:
+                found += [f"{top}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return found
+
+
+def _with_bare(found: dict[str, Content], folders: Iterable[str]) -> dict[str, Content]:
+    filled = units(found)
+    return found | {folder: NoFile.FOLDER for folder in folders if folder not in filled}
+
+
+def own_units(root: Path) -> set[str]:
+    """What overrides below ``root``: its files, and its override folders also without any."""
+    return units(dict.fromkeys((rel for rel, _ in walk(root)), b"")).union(override_folders(root))
 
 
 def hash_surface(root: Path) -> dict[str, str]:
     """``{path: sha256}``; an entry that is no regular file has its kind for a hash, which equals no hash."""
     return {
-        rel: hashes.of_file(root / rel) if entry.is_file(follow_symlinks=False) else Link.SYMLINK.value
+        rel: hashes.of_file(root / rel) if entry.is_file(follow_symlinks=False) else NoFile.SYMLINK.value
         for rel, entry in walk(root)
     }
 
@@ -89,8 +113,15 @@ def read_live(files: SurfaceFiles, names: Sequence[str] = PUBLISHED) -> dict[str
     found: dict[str, Content] = {}
     for rel, is_regular in live_entries(files, names):
         data = files.read(rel) if is_regular else None
-        found[rel] = Link.SYMLINK if data is None else data
-    return found
+        found[rel] = NoFile.SYMLINK if data is None else data
+    return _with_bare(found, _live_folders(files, names))
+
+
+def _live_folders(files: SurfaceFiles, names: Sequence[str]) -> Iterator[str]:
+    for top in OVERRIDES:
+        if top in names and _kind(files.halo / top) == "folder":
+            rels = (f"{top}/{name}" for name in files.listdir(top))
+            yield from (rel for rel in rels if _kind(files.halo / rel) == "folder")
 
 
 class Copy:
@@ -115,6 +146,9 @@ class Copy:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
+    def add_folder(self, rel: str) -> None:
+        (self.target / rel).mkdir(parents=True, exist_ok=True)
+
 
 def copy_live(files: SurfaceFiles, copy: Copy) -> None:
     """Copy the whitelist of a live surface. Raises PhaseFailed, ``symlink:<rel>`` among them."""
@@ -129,3 +163,5 @@ def copy_live(files: SurfaceFiles, copy: Copy) -> None:
         if data is None:
             raise PhaseFailed(f"symlink:{rel}")
         copy.add(f".halo/{rel}", data)
+    for rel in _live_folders(files, COPIED):
+        copy.add_folder(f".halo/{rel}")

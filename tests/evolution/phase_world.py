@@ -14,6 +14,9 @@ from evolution import sandbox
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.frozen import EvoContext, Listing, Meta, PromptFile, write_frozen
 from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
+from workspaces.compose import compose
+from workspaces.overrides import Surface
+from workspaces.publish_lock import SurfaceFiles
 
 RUN_ID = "01jzzzzzzzzzzzzzzzzzzzzzzz"
 APPLY_ID = "01jyyyyyyyyyyyyyyyyyyyyyyy"
@@ -125,11 +128,13 @@ class World:
         write(self.global_folder / rel, text)
 
     def freeze(self, messages: list[Message] | None = None, *, working_dir: str = ".") -> None:
-        instructions = PromptFile("INSTRUCTIONS.md", "workspace", "Answer well.\n")
+        surface = Surface(SurfaceFiles(self.halo), self.global_folder)
+        composed = compose(surface, "guide", workspace_root=self.workspace, working_dir=working_dir)
+        files = tuple(PromptFile(file.rel, file.scope, file.content) for file in composed.files)
         write_frozen(
             self.frozen,
             messages=conversation() if messages is None else messages,
-            context=EvoContext("guide", "Guide", "prompt", (instructions,), (Listing("guide", "workspace"),)),
+            context=EvoContext("guide", "Guide", "prompt", files, (Listing("guide", "workspace"),)),
             meta=Meta(
                 run_id=RUN_ID,
                 trigger="note",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolution.changes import Category, Change, Content, Link, classify
+from evolution.changes import Category, Change, Content, NoFile, classify, unit
 from evolution.gates import GateInput, decide
 from tests.evolution.scores import perfect
 
@@ -64,7 +64,7 @@ HIDDEN: dict[str, Content] = {
 PROMPT, CAPABILITY, MANUAL = Category.PROMPT, Category.CAPABILITY, Category.MANUAL
 
 
-def one(rel: str, content: str | bytes | Link | None) -> Change:
+def one(rel: str, content: str | bytes | NoFile | None) -> Change:
     data = content.encode() if isinstance(content, str) else content
     changes = classify(live=LIVE, proposed={rel: data}, hidden=HIDDEN)
     assert [change.rel for change in changes] == [rel]
@@ -133,8 +133,8 @@ def test_a_deletion_is_manual(rel: str) -> None:
 
 
 @pytest.mark.parametrize("rel", ["INSTRUCTIONS.md", "agents/guide/AGENT.md", "prompts/all/style.md"])
-@pytest.mark.parametrize("content", [Link.SYMLINK, b"\xff\xfe", b"a\0b"])
-def test_symlinks_and_what_is_no_text_are_manual(rel: str, content: bytes | Link) -> None:
+@pytest.mark.parametrize("content", [NoFile.SYMLINK, b"\xff\xfe", b"a\0b"])
+def test_symlinks_and_what_is_no_text_are_manual(rel: str, content: bytes | NoFile) -> None:
     assert one(rel, content).category is MANUAL
 
 
@@ -211,6 +211,34 @@ def test_capability_of_agent_yaml(old: str, new: str) -> None:
 )
 def test_manual_of_agent_yaml(old: str, new: str) -> None:
     assert agent_with(old, new) is MANUAL
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1: x", "true: x"),
+        ("1: x", "1.0: x"),
+        ("odd: 0.0", "odd: -0.0"),
+        ("odd: 2001-12-14t21:59:43-05:00", "odd: 2001-12-15t02:59:43Z"),
+        ("odd: {1: x}", "odd: {true: x}"),
+        ("odd: [1]", "odd: [true]"),
+        ("odd: !!set {1, 2}", "odd: !!set {true, 2}"),
+        ("odd: !!pairs [a: 1]", "odd: !!pairs [a: true]"),
+    ],
+)
+def test_what_python_takes_for_equal_is_a_change_all_the_same(old: str, new: str) -> None:
+    """An unknown key that changes is manual, and no change of layout."""
+    live: dict[str, Content] = {**LIVE, "agents/guide/agent.yaml": f"{AGENT}{old}\n".encode()}
+    proposed: dict[str, Content | None] = {"agents/guide/agent.yaml": f"{AGENT}{new}\n".encode()}
+    assert classify(live=live, proposed=proposed, hidden=HIDDEN)[0].category is MANUAL
+
+
+@pytest.mark.parametrize("odd", [".nan", "!!set {a, b}", "2001-12-14t21:59:43-05:00", "{1: x, a: [y]}"])
+def test_an_unknown_value_that_stays_is_no_change(odd: str) -> None:
+    live: dict[str, Content] = {**LIVE, "agents/guide/agent.yaml": f"{AGENT}odd: {odd}\n".encode()}
+    longer = AGENT.replace("Answers.", "Answers well.")
+    proposed: dict[str, Content | None] = {"agents/guide/agent.yaml": f"{longer}odd: {odd}\n".encode()}
+    assert classify(live=live, proposed=proposed, hidden=HIDDEN)[0].category is CAPABILITY
 
 
 def test_adding_web_fetch_is_manual_and_keeping_it_is_not() -> None:
@@ -319,6 +347,29 @@ class TestOverrides:
             ("prompts/root/b.md", MANUAL),
         ]
 
+    @pytest.mark.parametrize(
+        ("rel", "text", "category"),
+        [
+            ("skills/plan/SKILL.md", "---\nname: plan\ndescription: Plans.\n---\nPlan.\n", MANUAL),
+            ("agents/scout/agent.yaml", "name: Scout\ntools: [grep]\n", MANUAL),
+            ("agents/scout/AGENT.md", "Scout.\n", MANUAL),
+            ("prompts/root/a.md", "A.\n", PROMPT),
+        ],
+    )
+    def test_a_folder_without_files_hides_the_global_one(
+        self, rel: str, text: str, category: Category
+    ) -> None:
+        """The very text of the global file: what was switched off comes back, which is no copy."""
+        live = {**LIVE, unit(rel): NoFile.FOLDER}
+        [change] = classify(live=live, proposed={rel: text.encode()}, hidden=HIDDEN)
+        assert (change.rel, change.category) == (rel, category)
+
+    def test_a_new_folder_that_hides_none_but_an_empty_one_deletes_nothing(self) -> None:
+        hidden = {**HIDDEN, "skills/off": NoFile.FOLDER}
+        proposed: dict[str, Content | None] = {"skills/off/SKILL.md": SKILL.encode()}
+        [change] = classify(live=LIVE, proposed=proposed, hidden=hidden)
+        assert (change.rel, change.category, change.why) == ("skills/off/SKILL.md", MANUAL, "a new skill")
+
     def test_an_internal_agent_of_the_global_folder_is_manual(self) -> None:
         proposed: dict[str, Content | None] = {
             "agents/__score__/agent.yaml": HIDDEN["agents/__score__/agent.yaml"],
@@ -343,7 +394,7 @@ PATHS = st.one_of(
     ),
 )
 CONTENTS = st.one_of(
-    st.none(), st.just(Link.SYMLINK), st.binary(max_size=60), st.sampled_from(list(LIVE.values()))
+    st.none(), st.just(NoFile.SYMLINK), st.binary(max_size=60), st.sampled_from(list(LIVE.values()))
 )
 
 

@@ -14,6 +14,7 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.changes import Category
 from evolution.errors import PhaseFailed
 from tests.evolution.phase_world import World, make_world, patch_text, write
+from workspaces.overrides import PLATFORM_FOLDER
 
 
 @pytest.fixture
@@ -118,6 +119,31 @@ class TestPrepare:
         sandbox.prepare_run(later)
         assert json.loads(AttemptFiles(later.folder).differs.read_text()) == ["INSTRUCTIONS.md"]
 
+    @pytest.mark.parametrize(
+        ("rel", "text", "noted"),
+        [
+            ("INDEX.md", "New.\n", ["INDEX.md"]),
+            ("prompts/all/new.md", "New.\n", ["prompts/all/new.md"]),
+            ("../AGENTS.md", "New.\n", ["AGENTS.md"]),
+            ("agents/guide/agent.yaml", "name: [\n", ["agents/guide/agent.yaml"]),
+            ("agents/guide/agent.yaml", "name: Guide\n# a comment\n", []),
+            ("docs/battery.md", "Twelve hours.\n", []),
+            ("agents/other/agent.yaml", "name: Other\n", []),
+        ],
+    )
+    def test_only_what_this_agents_session_would_load_is_noted(
+        self, world: World, rel: str, text: str, noted: list[str]
+    ) -> None:
+        world.live(rel, text)
+        ctx = world.run()
+        found = json.loads(AttemptFiles(ctx.folder).differs.read_text())
+        assert [name for name in found if not (PLATFORM_FOLDER / name).exists()] == noted
+
+    def test_a_file_that_is_gone_since_is_noted(self, world: World) -> None:
+        (world.halo / "INSTRUCTIONS.md").unlink()
+        ctx = world.run()
+        assert json.loads(AttemptFiles(ctx.folder).differs.read_text()) == ["INSTRUCTIONS.md"]
+
 
 class TestComplete:
     def test_a_new_override_folder_is_filled_from_what_it_hides(self, world: World) -> None:
@@ -154,6 +180,59 @@ class TestClassified:
         write(AttemptFiles(ctx.folder).sandbox / "INSTRUCTIONS.md", "Numbers first.\n")
         world.live("INSTRUCTIONS.md", "Numbers first.\n")
         assert sandbox.classified(ctx) == ()
+
+
+class TestSwitchedOff:
+    """An override folder without a file hides the one below it: whoever made it has switched that off."""
+
+    SKILL = "---\nname: review\ndescription: Reviews.\n---\nLook three times.\n"
+
+    @pytest.mark.parametrize("folder", [".halo/skills/review", ".agents/skills/review"])
+    def test_a_draft_cannot_switch_it_on_by_itself(self, world: World, folder: str) -> None:
+        (world.workspace / folder / "nothing").mkdir(parents=True)
+        ctx = world.run()
+        files = AttemptFiles(ctx.folder)
+        write(files.sandbox / "skills/review/SKILL.md", self.SKILL)
+        sandbox.complete(ctx)
+        assert not (files.sandbox / "skills/review/helper.txt").exists(), "nothing is there to be filled from"
+        [change] = sandbox.classified(ctx)
+        assert (change.category, change.why) == (Category.MANUAL, "a new skill")
+        assert [change.rel for change in sandbox.would_publish(ctx)] == ["skills/review/SKILL.md"]
+
+    def test_an_agent_neither(self, world: World) -> None:
+        (world.halo / "agents/scout").mkdir()
+        ctx = world.run()
+        write(AttemptFiles(ctx.folder).sandbox / "agents/scout/agent.yaml", "name: Scout\n")
+        [change] = sandbox.classified(ctx)
+        assert (change.rel, change.category) == ("agents/scout/agent.yaml", Category.MANUAL)
+        assert sandbox.effective_changes(AttemptFiles(ctx.folder), world.global_folder) == (change.rel,)
+
+    def test_a_prompt_that_is_the_global_one_again_is_a_change(self, world: World) -> None:
+        world.shared("prompts/all/tone.md", "Be kind.\n")
+        (world.halo / "prompts/all").mkdir(parents=True)
+        ctx = world.run()
+        write(AttemptFiles(ctx.folder).sandbox / "prompts/all/tone.md", "Be kind.\n")
+        [change] = sandbox.classified(ctx)
+        assert (change.rel, change.category) == ("prompts/all/tone.md", Category.PROMPT)
+
+    def test_switched_off_for_the_whole_machine_counts_too(self, world: World) -> None:
+        """A skill that ships with Halo, hidden by an empty folder of ``global/``: a draft's would be a new one."""
+        shipped = next(path.name for path in (PLATFORM_FOLDER / "skills").iterdir() if path.is_dir())
+        (world.global_folder / "skills" / shipped).mkdir()
+        ctx = world.run()
+        files = AttemptFiles(ctx.folder)
+        text = (PLATFORM_FOLDER / "skills" / shipped / "SKILL.md").read_text()
+        write(files.sandbox / "skills" / shipped / "SKILL.md", f"{text}More.\n")
+        sandbox.complete(ctx)
+        assert {change.category for change in sandbox.classified(ctx)} == {Category.MANUAL}
+
+    def test_it_stays_so_when_the_attempt_is_reduced(self, world: World) -> None:
+        (world.halo / "skills/review").mkdir(parents=True)
+        ctx = world.run()
+        files = AttemptFiles(ctx.folder)
+        write(files.sandbox / "skills/review/SKILL.md", self.SKILL)
+        sandbox.reduce(ctx.folder, global_folder=world.global_folder)
+        assert "skills/review/SKILL.md" not in sandbox.base_versions(files, world.global_folder)
 
 
 class TestVerifyUntouched:
