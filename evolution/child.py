@@ -28,9 +28,11 @@ from agents.turn import Turn, TurnOutcome
 from core import atomic, clock
 from core.paths import UnsafePathError
 from evolution.environment import Keys
+from evolution.missing_tools import LEAF
 from evolution.phases.context import ChildSpec
 from evolution.wire import Answer
 from sessions_app import own_bundles, tool_bundles
+from sessions_app.limits import context_rules_of
 from sessions_app.logs import SessionLog, TurnRecorder
 from sessions_app.logs import records as make
 from workspaces.agent_yaml import AgentConfig, ModelConfig
@@ -61,7 +63,6 @@ for _name in LATE:
 own_bundles.register_all()
 
 COMPLETED, FAILED = 0, 1
-_LOG_LEAF = "session"
 _SHOWN_ARGUMENTS = 200
 
 
@@ -99,7 +100,7 @@ def _turn(
     message = user_message(brief)
     history: list[Message] = [message]
     spec.session_folder.mkdir(parents=True, exist_ok=True)
-    log = SessionLog(spec.session_folder, _LOG_LEAF)
+    log = SessionLog(spec.session_folder, LEAF)
     log.load()
     row_id = make.new_row_id()
     at = clock.stamp(clock.now())
@@ -132,6 +133,7 @@ def _turn(
         web=WebRules(refusal=tool_bundles.NOT_IN_EVALUATION.format(name="web_fetch")),
         emit=emit,
         limits=spec.limits,
+        context=context_rules_of(keys.settings, agent),
     )
     return turn, log
 

@@ -20,6 +20,7 @@ from evolution.heartbeat import Heartbeat
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
 from evolution.spawn import Order
+from sessions_app.limits import limits_of
 
 Step = Callable[[str], None]
 
@@ -66,6 +67,8 @@ class Job:
             progress=self._progress,
             source_agent=self._source_agent(),
             hint=self.row.user_hint if isinstance(self.row, EvolutionRun) else "",
+            limits=limits_of(self.settings),
+            readable=tuple(map(Path, self.settings.get("general.sandbox.allow"))),
         )
 
     def now(self) -> datetime:

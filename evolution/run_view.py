@@ -5,6 +5,7 @@ Everything on disk may be missing or half there (not begun, failed early, reduce
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from evolution.artifacts.patch import Patch, PatchInvalid, read_observation, rea
 from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
 from evolution.artifacts.verdict import read_verdict
 from evolution.live_diff import FileChange, changed_files
+from evolution.missing_tools import missing_tools
 from evolution.models import EvolutionRun
 
 MAX_SHOWN_BYTES = 1_048_576
@@ -33,6 +35,9 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
+    """``differs``: prompt files that had changed between the freeze and the claim. ``missing_tools``: what the
+    agent called in vain in control and dry run, since an evaluation hasn't got it."""
+
     run: EvolutionRun
     folder: Path
     patch: Patch | None = None
@@ -41,6 +46,8 @@ class RunView:
     answers: Answers = field(default_factory=Answers)
     score: ScoreSummary | None = None
     verdict: dict[str, Any] | None = None
+    differs: list[str] = field(default_factory=list)
+    missing_tools: list[str] = field(default_factory=list)
 
     @property
     def is_stale(self) -> bool:
@@ -63,6 +70,8 @@ def view_run(run: EvolutionRun, *, home: HaloHome) -> RunView:
         answers=_answers(run, files),
         score=_score(files),
         verdict=read_verdict(files.folder),
+        differs=_differs(files),
+        missing_tools=missing_tools(files),
     )
 
 
@@ -81,6 +90,14 @@ def is_stale(run: EvolutionRun, *, home: HaloHome) -> bool:
         only = [str(item["rel"]) for item in changes if isinstance(item, dict) and "rel" in item]
     found = changed_files(files, live=paths.halo, global_folder=home.global_folder, only=only)
     return any(change.is_stale for change in found)
+
+
+def _differs(files: AttemptFiles) -> list[str]:
+    try:
+        found = json.loads(files.differs.read_bytes())
+    except (OSError, ValueError):
+        return []
+    return [str(rel) for rel in found] if isinstance(found, list) else []
 
 
 def _patch(files: AttemptFiles) -> Patch | None:

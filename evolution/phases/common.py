@@ -57,6 +57,7 @@ def ask_internal(ctx: PhaseContext, asked: Asked) -> ChildResult:
             session_folder=files.session(asked.session),
             log=ctx.child_log,
             timeout_sec=asked.timeout_sec,
+            limits=ctx.limits,
             model_like=ctx.source_agent,
         )
     )
@@ -82,7 +83,7 @@ def ask_scenario(
             global_folder=ctx.global_folder,
             workspace=ctx.workspace,
             brief=scenario.test_message,
-            view=overlay_view(ctx.workspace, surface, ctx.global_folder),
+            view=overlay_view(ctx.workspace, surface, ctx.global_folder, ctx.readable),
             access="workspace",
             tools=None,
             model=None,
@@ -90,6 +91,7 @@ def ask_scenario(
             log=ctx.child_log,
             output=output,
             timeout_sec=timeout_sec,
+            limits=ctx.limits,
             model_like=ctx.source_agent,
             reach=AttemptFiles(ctx.folder).base,
         )

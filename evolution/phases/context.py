@@ -60,6 +60,7 @@ class PhaseContext:
     raises ClaimLost when the row was taken over or cancelled meanwhile, the child is ended then.
     ``hint`` is what the run is asked for now: a retry may have changed it since the files were frozen.
     ``source_agent`` is the one whose conversation is learned from (of an apply: of its first run).
+    ``limits`` and ``readable`` (``general.sandbox.allow``) are what the workspace's own sessions have.
     ``evidence`` remembers what this wrapper wrote and no agent may change.
     """
 
@@ -72,6 +73,8 @@ class PhaseContext:
     progress: Callable[[str, int, int], None]
     source_agent: str = ""
     hint: str = ""
+    limits: Limits = field(default_factory=Limits)
+    readable: tuple[Path, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
 
     @property

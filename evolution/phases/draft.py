@@ -9,7 +9,7 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import (
     Patch,
     PatchInvalid,
-    larger_observation,
+    read_observation,
     read_patch,
     without_observation,
 )
@@ -83,7 +83,7 @@ def _check(ctx: PhaseContext, given: DraftInput, files: AttemptFiles) -> Draft:
     _write_baseline(ctx, patch, files)
     ctx.evidence.vouch(files.patch)
     ctx.evidence.vouch_tree(ctx.sandbox)
-    return Draft(patch=patch, changed=changed, observation=larger_observation(patch.body))
+    return Draft(patch=patch, changed=changed, observation=read_observation(files.folder))
 
 
 def _skip_counts(files: AttemptFiles) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -226,6 +227,30 @@ def test_the_work_after_a_retry_is_about_the_new_hint(rows: Rows, rita: User) ->
     job = Job(order, fresh(run), cast(Heartbeat, None), None, Settings.load(halo_home()), lambda name: None)
 
     assert job.context().hint == "new"
+
+
+def test_work_has_the_limits_of_the_workspaces_sessions(rows: Rows, tmp_path: Path) -> None:
+    """The workspace's own settings before the machine's; what is global comes from there alone."""
+    data = tmp_path / "data"
+    values = {
+        "limits": {"shell_timeout_sec": 30, "shell_output_bytes": 2048, "tool_result_chars": 900},
+        "sandbox": {"allow": [str(data)], "memory_mb": 300, "processes": 40, "file_mb": 7},
+    }
+    own = {"limits": {"shell_timeout_sec": 9}, "sandbox": {"memory_mb": 9000}}
+    for path, given in ((halo_home().settings_file, values), (rows.workspace.paths.settings_file, own)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"general": given}))
+        path.chmod(0o600)
+    settings = Settings.load(halo_home(), rows.workspace.paths)
+    run = rows.pending()
+    job = Job(Order("run", run.pk, 1), run, cast(Heartbeat, None), None, settings, lambda name: None)
+
+    ctx = job.context()
+
+    limits = ctx.limits
+    assert (limits.shell_timeout_sec, limits.shell_output_bytes, limits.tool_result_chars) == (9, 2048, 900)
+    assert (limits.sandbox_memory_mb, limits.sandbox_processes, limits.sandbox_file_mb) == (300, 40, 7)
+    assert ctx.readable == (data,)
 
 
 @pytest.mark.parametrize("what", ["retry", "approve", "reject"])

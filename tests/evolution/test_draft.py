@@ -322,6 +322,14 @@ class TestObservation:
         assert found.observation == "o" * 2000
         assert found.has_observation
 
+    def test_one_in_an_older_skip_counts_as_well(self, world: World) -> None:
+        ctx = world.run()
+        skip = AttemptFiles(ctx.folder).skip
+        write(skip, "Nothing to do.\n## Larger observation\nThe docs are old.\n")
+        os.utime(skip, (1, 1))
+        world.children = [drafts(ctx, dict(NEW))]
+        assert draft(ctx, DraftInput()).observation == "The docs are old."
+
 
 class TestFix:
     def first(self, world: World) -> tuple[PhaseContext, Draft, DryRunFailure]:

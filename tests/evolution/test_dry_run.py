@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agents.turn import Limits
 from evolution import sandbox
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import parse_patch
@@ -58,6 +60,21 @@ def test_it_sees_the_workspace_read_only_with_the_sandbox_in_place(world: World,
     assert mount.source == AttemptFiles(ctx.folder).sandbox.resolve()
     assert not any(mount.writable for mount in view.mounts)
     assert view.shell == "sandbox"
+
+
+def test_it_has_the_limits_and_the_readable_paths_of_the_workspaces_sessions(
+    world: World, ctx: PhaseContext, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    own = replace(ctx, limits=Limits(shell_timeout_sec=7), readable=(data,))
+    world.children = [says("Two hours."), says("Three hours.")]
+    dry_run(own, DRAFT, fix=never)
+    control(own, DRAFT)
+    assert [spec.limits.shell_timeout_sec for spec in world.asked] == [7, 7]
+    for spec in world.asked:
+        mount = spec.view.mount_of(data / "rows.csv")
+        assert mount is not None and not mount.writable
 
 
 @pytest.mark.parametrize("first", [crashes(), says(" \n")])

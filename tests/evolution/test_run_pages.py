@@ -25,8 +25,12 @@ from evolution import transitions
 from evolution.admin import apply_pages
 from evolution.admin.paging import PER_PAGE
 from evolution.admin.run_list import seen_value
+from evolution.missing_tools import LEAF
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.retry import retry
+from sessions_app.logs import SessionLog
+from sessions_app.logs import records as make
+from sessions_app.tool_bundles import NOT_IN_EVALUATION
 from tests.evolution.rows import SCORE, Rows, facts, fresh, minutes
 from tests.evolution.run_folders import AFTER, BEFORE, TARGET, fill
 
@@ -138,6 +142,61 @@ def test_the_run_page_shows_what_a_decision_needs(rows: Rows) -> None:
         "Larger observation",
     ):
         assert expected in page, expected
+
+
+def test_the_run_page_says_which_prompts_had_changed_since_the_freeze(rows: Rows) -> None:
+    run, same = rows.in_review(), rows.in_review()
+    fill(run).differs.write_text('["INDEX.md", "agents/default/\\u202eAGENT.md"]')
+    fill(same).differs.write_text("[]")
+
+    page = html.unescape(_text(_client("viewer").get(_run_url(run))))
+
+    assert "Changed after the conversation was frozen" in page
+    assert 'INDEX.md</bdi>, <bdi class="mono">agents/default/' in page and "\u202e" not in page
+    assert "Changed after" not in _text(_client("viewer").get(_run_url(same)))
+
+
+@pytest.mark.parametrize("damage", ["{", '{"a": 1}', ""])
+def test_a_damaged_note_of_them_breaks_no_page(rows: Rows, damage: str) -> None:
+    run = rows.in_review()
+    fill(run).differs.write_text(damage)
+    assert "Changed after" not in _text(_client("viewer").get(_run_url(run)))
+
+
+def test_the_run_page_says_which_tools_an_evaluation_did_not_have(rows: Rows) -> None:
+    """Of the control and of the dry run that counts, not of the one that was corrected."""
+    run, other = rows.in_review(), rows.in_review()
+    files = fill(run)
+    _tried(files.session("dry-run-1"), "query_session")
+    _tried(files.session("dry-run-2"), "start_session", "start_session", "web_fetch")
+    _tried(files.session("control"), "web_fetch")
+    _tried(fill(other).session("control"))
+
+    page = re.sub(r"\s+|</?bdi>", " ", _text(_client("viewer").get(_run_url(run))))
+
+    assert "Called, but not available in an evaluation: " in page
+    named = page.split("in an evaluation: ")[1].split(". The agent")[0]
+    assert named.replace(" ,", ",").split(", ") == [
+        " web_fetch (control)",
+        " start_session (dry run)",
+        " web_fetch (dry run) ",
+    ]
+    assert "Called, but" not in _text(_client("viewer").get(_run_url(other)))
+
+
+def _tried(folder: Path, *tools: str) -> None:
+    """The log of an evaluation session whose agent read a file and called ``tools`` in vain."""
+    log = SessionLog(folder, LEAF)
+    log.load()
+    results = [("file_read", "not available in an evaluation, says this file")]
+    results += [(tool, NOT_IN_EVALUATION.format(name=tool)) for tool in tools]
+    blocks = [
+        {"type": "tool_call", "id": str(number), "tool": tool, "args": {}, "result": {"text": text}}
+        for number, (tool, text) in enumerate(results)
+    ]
+    at = clock.stamp(clock.now())
+    log.append(ui=[make.add(make.assistant_row(row_id="r1", at=at, blocks=blocks))], raw=[])
+    log.end_turn()
 
 
 def test_only_the_lines_that_repeat_the_conversation_are_marked(rows: Rows) -> None:
