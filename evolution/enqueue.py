@@ -23,6 +23,7 @@ from core.paths import UnsafePathError, halo_home
 from evolution.artifacts.frozen import EvoContext, Listing, Meta, PromptFile, write_frozen
 from evolution.conversation import has_user_message
 from evolution.errors import Refused
+from evolution.hints import hint_values
 from evolution.models import EvolutionRun
 from evolution.permissions import USE_FULL_ACCESS
 from evolution.states import RunStatus
@@ -213,7 +214,7 @@ def _insert(
             agent_id=session.agent_id,
             trigger_kind=meta.trigger,
             requested_by_id=requested_by.pk if requested_by is not None else None,
-            user_hint=meta.hint,
+            **hint_values(meta.hint),
             source_access=meta.source_access,
             created_at=now,
         )

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from core.db.models import ProcessFields
+from evolution.hints import NO_HINT
 from evolution.states import APPLY_HOLDS_WORKSPACE, ApplyStatus, RunStatus
 from sessions_app.models import Session
 from workspaces.models import Workspace
@@ -146,6 +147,8 @@ class EvolutionRun(Worked):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
     user_hint = models.TextField(blank=True)
+    hint_key = models.CharField(max_length=64, default=NO_HINT, editable=False)
+    """Written with the hint (``hints.hint_values``)."""
     hint_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
@@ -174,7 +177,7 @@ class EvolutionRun(Worked):
         verbose_name = "run"
         constraints = [
             models.UniqueConstraint(
-                fields=["source_session", "user_hint"],
+                fields=["source_session", "hint_key"],
                 # A run that was claimed and is queued again is no new request: it has to be let back beside
                 # a newer one with the same hint.
                 condition=Q(status="pending", attempts=F("attempts_base")),

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from core.db.text import storable
 from evolution import permissions, ticker, transitions
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
@@ -37,7 +36,7 @@ def retry(*, run_id: str, attempt: int, hint: str | None, user: User, now: datet
             run_id=run.pk,
             source=source,
             attempt=attempt,
-            hint=None if hint is None else storable(hint.strip()),
+            hint=hint,
             user=user,
             now=now,
             archived=run.archived_at is not None,

@@ -17,6 +17,7 @@ from core.db.text import storable
 from core.ids import new_row_id
 from evolution.claim import Claim, RunSeen
 from evolution.errors import Refused
+from evolution.hints import hint_values
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_IN_FLIGHT, APPLY_UNSUCCESSFUL, ApplyStatus, RunStatus
 from evolution.transitions._moves import (
@@ -145,7 +146,7 @@ def retry(
                     **_FRESH_RUN,
                     **released_values(),
                     "attempts_base": F("attempts"),
-                    **({} if hint is None else {"user_hint": hint, "hint_by_id": user.pk}),
+                    **({} if hint is None else {**hint_values(hint), "hint_by_id": user.pk}),
                     "decided_by_id": user.pk,
                     "decided_at": now,
                     "decision_reason": "retry" if hint is None else "retry with a new hint",

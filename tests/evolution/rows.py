@@ -18,6 +18,7 @@ from core.processes import host_name
 from evolution import transitions
 from evolution.claim import Claim, RunSeen
 from evolution.errors import Refused
+from evolution.hints import hint_values
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
 from workspaces.models import Workspace
 
@@ -57,6 +58,7 @@ class Rows:
                 "source_access": "full",
                 "created_at": self.now,
                 **values,
+                **hint_values(values.get("user_hint", "")),
             }
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from core.db.models import Event
 from core.db.transitions import UnknownMoveError, move
@@ -15,7 +16,7 @@ from evolution.claim import Claim, Observed, RunSeen
 from evolution.errors import ClaimLost, Refused
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_MOVES, RUN_MOVES, ApplyStatus, RunStatus
-from tests.evolution.rows import SCORE, START, Rows, fresh, minutes, seen
+from tests.evolution.rows import SCORE, START, Rows, fresh, minutes, refused, seen
 
 
 def everything() -> list[Any]:
@@ -175,6 +176,28 @@ def test_a_stale_run_goes_back_beside_a_newer_request_with_its_hint(rows: Rows) 
     rows.pending(source_session_id="s", user_hint="shorter")
     assert transitions.requeue_run(Observed.of(run), now=START)
     assert fresh(run).status == RunStatus.PENDING
+
+
+class TestLongHints:
+    """As long as a hint may be, of characters that nothing compresses: no index takes such a text."""
+
+    HINT = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(4_000))
+
+    def test_the_same_waits_once_and_another_beside_it(self, rows: Rows) -> None:
+        rows.pending(source_session_id="s", user_hint=self.HINT)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            rows.pending(source_session_id="s", user_hint=self.HINT)
+        rows.pending(source_session_id="s", user_hint=self.HINT[:-1])
+        assert EvolutionRun.objects.count() == 2
+
+    def test_a_retry_takes_one_unless_it_waits_already(self, rows: Rows) -> None:
+        run, other = rows.failed(source_session_id="s"), rows.failed(source_session_id="s")
+        given = {"source": RunStatus.FAILED, "attempt": 1, "hint": self.HINT, "user": rows.user, "now": START}
+        transitions.retry(run_id=run.pk, **given)
+        assert (fresh(run).status, fresh(run).user_hint) == ("pending", self.HINT)
+        with refused("already_pending"):
+            transitions.retry(run_id=other.pk, **given)
+        assert (fresh(other).status, fresh(other).user_hint) == ("failed", "")
 
 
 class TestApprove:
