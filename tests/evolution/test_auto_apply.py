@@ -14,8 +14,10 @@ import pytest
 
 from core.paths import halo_home
 from evolution.approve import approve, seen_now
+from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.verdict import read_verdict
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.phases.ratchet import read_kept_results
 from sessions_app.models import QueuedMessage, Session
 from tests.evolution.acting_agents import ACTING_AGENTS
 from tests.evolution.process_world import ProcessWorld, Steps, tick, tick_to_rest
@@ -128,6 +130,33 @@ def test_a_sequence_of_askings_with_one_low_one_waits_for_a_person(world: Proces
     assert (run.score_scope, run.score_avg) == (80, 90.0), "the page shows the median"
     assert run.score_spread == pytest.approx(70 / 3)
     assert live(world) == OLD
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_control_run_is_a_setting(world: ProcessWorld, wanted: bool) -> None:
+    level("L2", control_run=wanted)
+    acts(world, PROMPT)
+    run = world.pending()
+    tick_to_rest(agents=ACTING_AGENTS)
+    files = AttemptFiles(world.paths.evolution.run_attempt(run.pk, 1))
+    assert fresh(run).status == "applied"
+    assert files.dry_run_output.is_file()
+    assert files.control_output.exists() is wanted
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(1, 1), (0, 0)])
+def test_how_many_kept_scenarios_are_asked_again_is_a_setting(
+    world: ProcessWorld, limit: int, asked: int
+) -> None:
+    level("L2", scenarios_per_apply=limit)
+    for number in range(3):
+        acts(world, {"INSTRUCTIONS.md": f"Answer well. Rule {number}.\n"})
+        run = world.pending()
+        tick_to_rest(agents=ACTING_AGENTS)
+        assert fresh(run).status == "applied"
+    last = EvolutionApply.objects.order_by("-pk")[0]
+    results = read_kept_results(AttemptFiles(world.paths.evolution.apply_attempt(last.pk, last.attempts)))
+    assert [result.state for result in results] == ["held"] * asked
 
 
 def test_three_askings_from_l2_unless_the_settings_say_otherwise(world: ProcessWorld) -> None:

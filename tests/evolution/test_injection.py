@@ -201,6 +201,14 @@ def test_a_merger_can_add_no_file_to_what_the_gates_let_through(injected: Inject
     injected.nothing_landed()
 
 
+def test_a_merger_alone_can_change_the_words_of_a_draft_and_nothing_else(injected: Injected) -> None:
+    """What docs/evolution.md names as remaining: drafter and scorer were honest."""
+    honest = writes("{Sandbox}/INSTRUCTIONS.md", "Numbers first.\n")
+    run = injected.play(draft=[honest, PATCH], merge=[RULE, LOG])
+    assert run.status == "applied", run.failure_reason
+    assert injected.world.surface() == {**OLD, "INSTRUCTIONS.md": EVIL}, "the risk that remains"
+
+
 @pytest.mark.parametrize("access", ["workspace", "readonly", "webhook"])
 def test_a_guests_conversation_never_lands_by_itself(injected: Injected, access: str) -> None:
     run = injected.play(draft=[RULE, PATCH], access=access)
