@@ -15,6 +15,7 @@ from agents.history import (
     PARTIAL_ABORTED,
     PARTIAL_FAILED,
     PARTIAL_SHUTDOWN,
+    is_summary,
     message_text,
     persons_parts,
 )
@@ -181,22 +182,33 @@ def _next_shown(raw: RawView, start: int, shown: Mapping[str, int]) -> str | Non
 
 
 def _mark_lost(ui: UiView, raw: RawView, shown: Mapping[str, int]) -> Iterator[Record]:
-    """Rows whose messages fell into a gap of the raw log: a person still sees them, the model doesn't."""
+    """Rows whose messages fell into a gap of the raw log: a person still sees them, the model doesn't.
+
+    Those that a summary stands for are not lost while it is there.
+    """
     held = {row_id for rows in raw.rows for row_id in rows}
     moved = {row_id: place for place, row_id in enumerate(ui.moved)}
+    covered = moved.get(raw.covers, len(ui.moved) - 1 if raw.covers in shown else -1)
     for gap in raw.gaps:
-        lower, upper = _around(gap, raw, moved, len(ui.moved))
+        lower, upper = _around(gap, raw, moved, len(ui.moved), covered=covered)
         for row_id in ui.moved[lower:upper]:
             if row_id not in held and (row_id, "lost") not in ui.archived_sets:
                 yield make.set_field(row_id, "lost", True)
-        lower, upper = _around(gap, raw, shown, len(ui.rows))
+        lower, upper = _around(gap, raw, shown, len(ui.rows), covered=shown.get(raw.covers, -1))
         for row in ui.rows[lower:upper]:
             if row["role"] != "system" and row["id"] not in held and not row.get("lost"):
                 yield make.set_field(row["id"], "lost", True)
 
 
-def _around(gap: int, raw: RawView, places: Mapping[str, int], count: int) -> tuple[int, int]:
-    """The rows (their places, from and up to) whose messages may have stood where the gap is."""
-    before = [places[i] for rows in raw.rows[:gap] for i in rows if i in places]
-    after = [places[i] for rows in raw.rows[gap:] for i in rows if i in places]
-    return max(before, default=-1) + 1, min(after, default=count)
+def _around(
+    gap: int, raw: RawView, places: Mapping[str, int], count: int, *, covered: int
+) -> tuple[int, int]:
+    """The rows (their places, from and up to) whose messages may have stood where the gap is.
+
+    ``covered``: the place of the last row in a summary. Rows that the summary's own message names stand behind
+    the messages that it kept, so they say nothing of its neighbours.
+    """
+    start = 1 if raw.messages and is_summary(raw.messages[0]) else 0
+    before = [places[i] for rows in raw.rows[start:gap] for i in rows if i in places]
+    after = [places[i] for rows in raw.rows[max(start, gap) :] for i in rows if i in places]
+    return max([covered, *before]) + 1, min(after, default=count)

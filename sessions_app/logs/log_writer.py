@@ -47,6 +47,7 @@ class LogWriter:
         self._fence = fence
         self._seq = 0
         self._count = 0
+        self._covers = ""
         self._lost = ""
         self.memory: Callable[[], tuple[list[Message], list[Sequence[str]]]] | None = None
         """The history as the running turn holds it, with what is about to be appended; None between turns."""
@@ -84,14 +85,19 @@ class LogWriter:
             self._append_ui(ui, durable)
 
     def replace_history(
-        self, messages: Sequence[Message], rows: Sequence[Sequence[str]] | None = None
+        self,
+        messages: Sequence[Message],
+        rows: Sequence[Sequence[str]] | None = None,
+        *,
+        covers: str = "",
     ) -> None:
-        """Write the raw log anew (repair, compaction, images taken out); ``rows`` as in ``RawView.rows``."""
+        """Write the raw log anew (repair, compaction, images taken out); ``rows`` as in ``RawView.rows``.
+
+        ``covers``: the last row that a new summary stands for; empty when there is no new one.
+        """
         self._fence()
-        view = RawView(
-            messages=list(messages), rows=[tuple(ids) for ids in rows] if rows else [()] * len(messages)
-        )
-        data = repaired_raw(view, self.epoch)
+        self._covers = covers or self._covers
+        data = self._whole_raw(messages, rows or [()] * len(messages))
         while True:
             try:
                 self.raw_file.replace(data)
@@ -108,6 +114,10 @@ class LogWriter:
         for file in (self.raw_file, self.ui_file):
             if file.path.exists():
                 file.sync()
+
+    def _whole_raw(self, messages: Sequence[Message], rows: Sequence[Sequence[str]]) -> bytes:
+        view = RawView(list(messages), [tuple(ids) for ids in rows], covers=self._covers)
+        return repaired_raw(view, self.epoch)
 
     def _append_raw(self, records: Sequence[Record], durable: bool, *, lost: Sequence[Record]) -> None:
         while True:
@@ -166,7 +176,7 @@ class LogWriter:
         if replaced and self.memory:
             messages, rows = self.memory()
             strange = [make.message(message) for message in found.messages if message not in messages]
-            ours = repaired_raw(RawView(messages=messages, rows=[tuple(ids) for ids in rows]), self.epoch)
+            ours = self._whole_raw(messages, rows)
             theirs = Scan(records=strange)
         else:
             ours, theirs = _split(source, source.good_end if replaced else end)

@@ -15,7 +15,8 @@ class RawView:
 
     ``late``: records of a writer whose lease had been succeeded; they are named, never folded.
     ``orphans``: records that no longer have a place because the one they belong to is damaged. ``next_n``: the
-    number that the log's next message must have at least; more than there are messages after a gap.
+    number that the log's next message must have at least; more than there are messages after a gap. ``covers``:
+    the last ui row that the summary at the log's head stands for; empty when there is none, or it doesn't say.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -26,6 +27,7 @@ class RawView:
     damages: list[Damage] = field(default_factory=list)
     epoch: int = 0
     next_n: int = 0
+    covers: str = ""
 
 
 def read_raw(path: Path) -> list[Message]:
@@ -72,6 +74,7 @@ def _fold_record(view: RawView, record: Record, places: dict[int, int], expected
         places[n] = len(view.messages)
         view.messages.append(record["m"])
         view.rows.append(tuple(record.get("rows", ())))
+        view.covers = record.get("covers", view.covers)
         return n + 1
     elif kind == "part" and n in places and isinstance(record.get("p"), dict):
         view.messages[places[n]]["parts"].append(record["p"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents import events
-from agents.history import persons_parts
+from agents.history import kept_behind, persons_parts
 from core import clock
 from sessions_app.logs import records as make
 from sessions_app.logs.agreement import closed_blocks
@@ -69,7 +69,7 @@ class TurnRecorder:
                 self._save_point(event)
             case events.HistoryReplaced(messages=messages, compacted=compacted):
                 self.compacted |= compacted
-                self._replace(messages)
+                self._replace(messages, compacted)
             case events.SystemNote(text=text):
                 self._system("note", text)
             case events.TurnError(text=text):
@@ -123,17 +123,19 @@ class TurnRecorder:
             self.log.append(ui=ui, raw=raw)
         self._saved_at = self._monotonic()
 
-    def _replace(self, messages: Sequence[Message]) -> None:
+    def _replace(self, messages: Sequence[Message], compacted: bool) -> None:
         """Messages and parts that stayed the same objects keep their rows, wherever they stand now."""
         shown = {id(message): rows for message, rows in zip(self._known, self.rows, strict=False)}
         calls = _rows_by_call(self._known, self.rows)
         spoken = _rows_by_prompt(self._known, self.rows)
+        earlier = self.rows
         self.rows = [
             shown.get(id(message)) or _rows_of_results(message, calls) or _rows_of_prompts(message, spoken)
             for message in messages
         ]
+        covers = last_let_go(self._known, earlier, self.rows) if compacted else ""
         self._known = list(messages)
-        self.log.replace_history(messages, self.rows)
+        self.log.replace_history(messages, self.rows, covers=covers)
 
     def _system(self, kind: str, text: str) -> None:
         row = make.system_row(row_id=make.new_row_id(), at=_now(), kind=kind, text=text)
@@ -251,6 +253,18 @@ def _rows_by_prompt(history: Sequence[Message], rows: Sequence[Sequence[str]]) -
         for message, shown in zip(history, rows, strict=False)
         for part, row_id in zip(persons_parts(message), shown, strict=False)
     }
+
+
+def last_let_go(
+    messages: Sequence[Message], rows: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
+) -> str:
+    """Of the rows that showed ``messages`` the last that isn't among ``kept``; empty when all are."""
+    still = {row_id for shown in kept for row_id in shown}
+    older = kept_behind(messages[0]) if messages else 0
+    in_order = [*rows[1 : 1 + older], *rows[:1], *rows[1 + older :]]  # a summary stands ahead of what it kept
+    return next(
+        (row_id for shown in reversed(in_order) for row_id in reversed(shown) if row_id not in still), ""
+    )
 
 
 def _rows_of_prompts(message: Message, spoken: dict[int, str]) -> Sequence[str]:

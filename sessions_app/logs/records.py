@@ -89,11 +89,13 @@ def head(*, archived: int = 0, moved: Sequence[str] = (), stamps: Sequence[str] 
     return record
 
 
-def message(content: Message, rows: Sequence[str] = ()) -> Record:
-    """``rows``: the ids of the ui rows that show this message."""
+def message(content: Message, rows: Sequence[str] = (), *, covers: str = "") -> Record:
+    """``rows``: the ids of the ui rows that show this message. ``covers``: the last row a summary stands for."""
     record: Record = {"t": "msg", "m": content}
     if rows:
         record["rows"] = list(rows)
+    if covers:
+        record["covers"] = covers
     return record
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.history import is_summary
 from core import atomic
 from sessions_app.logs import records as make
 from sessions_app.logs.lines import Damage, Scan
@@ -115,7 +116,8 @@ def repaired_raw(view: RawView, epoch: int) -> bytes:
     for n, message in enumerate(view.messages):
         if n in view.gaps:
             lines.append({"t": "gap", "e": epoch, "n": n})
-        lines.append({**make.message(message, view.rows[n]), "e": epoch, "n": n})
+        covers = view.covers if n == 0 and is_summary(message) else ""
+        lines.append({**make.message(message, view.rows[n], covers=covers), "e": epoch, "n": n})
     if len(view.messages) in view.gaps:
         lines.append({"t": "gap", "e": epoch, "n": len(view.messages)})
     return make.encode(lines)

@@ -50,7 +50,7 @@ class SessionLog(LogWriter):
                     f"ours is {self.epoch})."
                 )
                 raise LeaseLostError(self._lost, epoch=newest)
-            self._seq, self._count = ui.seq, len(raw.messages)
+            self._seq, self._count, self._covers = ui.seq, len(raw.messages), raw.covers
             try:
                 if not self._mend(ui_scan, ui, raw, close=close):
                     return ui, raw

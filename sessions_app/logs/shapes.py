@@ -43,6 +43,7 @@ def _is_message(record: Mapping[str, Any]) -> bool:
         and isinstance(message.get("parts"), list)
         and all(map(_is_part, message["parts"]))
         and _is_list_of(str, record.get("rows", []))
+        and isinstance(record.get("covers", ""), str)
     )
 
 

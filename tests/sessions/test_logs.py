@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents import events
-from agents.history import PARTIAL_SHUTDOWN
+from agents.history import PARTIAL_SHUTDOWN, summary_message
 from sessions_app.logs import LeaseLostError, SessionLog, TurnRecorder, read_raw, read_session, read_ui
 from sessions_app.logs import records as make
 
@@ -133,6 +133,60 @@ def test_damage_in_the_raw_log_marks_the_rows_that_the_model_lost(tmp_path: Path
     log = opened(tmp_path, epoch=3)
     say(log, "u3", user("on"))
     assert len(read_raw(tmp_path / "leaf.raw.jsonl")) == 6
+
+
+def compacted(log: SessionLog, kept: int, *, also: int = 0) -> None:
+    """The first ``kept`` messages behind those that a summary takes in are kept, the last ``also`` go on in it."""
+    _, raw = read_session(log.folder, log.leaf)
+    recorder = TurnRecorder(log, raw.messages, raw.rows)
+    cut = len(raw.messages) - kept - also
+    parts = [part for message in raw.messages[cut + kept :] for part in message["parts"]]
+    summary = summary_message("[summary] of it", of=cut, kept=kept, also=parts)
+    messages = (summary, *raw.messages[cut : cut + kept])
+    recorder.record(events.HistoryReplaced(messages, "compacted", compacted=True))
+
+
+def damaged(log: SessionLog, line: int) -> list[str]:
+    """The rows that count as lost to the model once this line of the raw log is damaged."""
+    lines = log.raw_file.path.read_bytes().split(b"\n")
+    lines[line] = b"\0\0\0"
+    log.raw_file.path.write_bytes(b"\n".join(lines))
+    seen = lost_rows(log.folder)
+    for epoch in (log.epoch + 1, log.epoch + 2):
+        opened(log.folder, epoch=epoch)
+        assert lost_rows(log.folder) == seen, "a reader sees what the next writer writes down"
+    return seen
+
+
+def lost_rows(folder: Path) -> list[str]:
+    return [row["id"] for row in read_session(folder, "leaf")[0].rows if row.get("lost")]
+
+
+@pytest.mark.parametrize(("line", "lost"), [(0, ["u0", "a0", "u1"]), (1, ["a1"]), (2, ["u2"]), (3, ["a2"])])
+def test_what_a_summary_stands_for_is_lost_with_the_summary_alone(
+    tmp_path: Path, line: int, lost: list[str]
+) -> None:
+    log = conversation(tmp_path)
+    compacted(log, 3)
+    assert damaged(log, line) == lost
+
+
+def test_the_first_message_behind_a_summary_that_kept_none_is_lost_alone(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    compacted(log, 3)
+    compacted(log, 0)
+    for name in ("u3", "u4"):
+        say(log, name, user(name))
+    assert damaged(log, 1) == ["u3"]
+
+
+def test_what_is_lost_stands_ahead_of_a_message_that_goes_on_in_the_summary(tmp_path: Path) -> None:
+    log = conversation(tmp_path)
+    say(log, "u3", user("question 3"))
+    compacted(log, 2, also=1)
+    assert read_session(tmp_path, "leaf")[1].rows == [("u3",), ("u2",), ("a2",)]
+    say(log, "a3", reply("answer 3"))
+    assert damaged(log, 1) == ["u2"]
 
 
 def test_a_message_whose_row_was_not_written_gets_its_row_on_load(tmp_path: Path) -> None:
