@@ -82,16 +82,11 @@ class ModelCaller:
     def _sorted(self, error: Exception) -> CallFailed:
         from agents.providers.failures import sort_failure
 
-        failure = sort_failure(error, has_images=wire.has_images(self._turn.history))
-        return self._without_key(failure)
-
-    def _without_key(self, failure: CallFailed) -> CallFailed:
-        """Some servers repeat the key they refuse; their words go into logs and onto pages."""
-        model, words = self._turn.model, failure.words
+        model = self._turn.model
         credentials = [value for name, value in model.credentials.items() if name != "region_name"]
-        for key in (model.api_key, *credentials):
-            words = words.replace(key, "[the key]") if len(key) >= 8 else words
-        return CallFailed(failure.kind, words, retry_after=failure.retry_after)
+        return sort_failure(
+            error, has_images=wire.has_images(self._turn.history), keys=(model.api_key, *credentials)
+        )
 
     async def _stream(
         self, messages: Sequence[Message], pass_on: Callable[[ModelResponseStreamEvent], None]

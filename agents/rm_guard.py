@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 _WRAPPERS = {"sudo", "doas", "env", "nice", "nohup", "time", "command", "exec", "builtin", "ionice", "stdbuf"}
@@ -25,7 +26,12 @@ _KEYWORDS = {"then", "do", "else", "if", "while", "until", "{", "!", "elif"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _SUBSTITUTION = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+_BRACES = re.compile(r"\{([^{}]*)\}")
 _NESTING_AT_MOST = 8
+_STEPS_AT_MOST = 1_000
+"""Thirty pairs of braces stand for more texts than there is memory."""
+_CHARS_AT_MOST = 16_384
+"""A few lines that each name the one before twice would make a text of any length."""
 
 
 def protected_target(command: str, *, folder: Path, root: Path) -> str | None:
@@ -135,14 +141,16 @@ class _Reader:
         return path
 
     def _expanded(self, text: str) -> str | None:
-        """``text`` with known variables put in; None when one isn't known."""
+        """``text`` with known variables put in; None when one isn't known, or they are longer than any path."""
         unknown = False
+        room = _CHARS_AT_MOST
 
         def value(match: re.Match[str]) -> str:
-            nonlocal unknown
+            nonlocal unknown, room
             known = self._variables.get(match[1] or match[2])
-            unknown = unknown or known is None
-            return known or ""
+            room -= len(known or "")
+            unknown = unknown or known is None or room < 0
+            return "" if unknown or known is None else known
 
         expanded = _VARIABLE.sub(value, text)
         return None if unknown or "$" in expanded else expanded
@@ -175,12 +183,16 @@ def _simple_commands(command: str) -> list[list[str]]:
     return [words for words in commands if words]
 
 
-def _without_braces(text: str) -> list[str]:
-    match = re.search(r"\{([^{}]*,[^{}]*)\}", text)
-    if match is None:
-        return [text]
-    return [
-        expanded
-        for piece in match[1].split(",")
-        for expanded in _without_braces(text[: match.start()] + piece + text[match.end() :])
-    ]
+def _without_braces(text: str) -> Iterator[str]:
+    """What ``{a,b}`` stands for, one text after the other; of endlessly many the first."""
+    waiting = [text]
+    for _ in range(_STEPS_AT_MOST):
+        if not waiting:
+            return
+        text = waiting.pop()
+        match = next((found for found in _BRACES.finditer(text) if "," in found[1]), None)
+        if match is None:
+            yield text
+        else:
+            before, behind = text[: match.start()], text[match.end() :]
+            waiting += [before + piece + behind for piece in reversed(match[1].split(","))]

@@ -122,12 +122,14 @@ class WebClient:
 
     async def _body(self, pieces: Any, encoding: str) -> tuple[bytes, bool]:
         """As many bytes as may be read; a packed body is unpacked within the same bound."""
-        unpack = _unpacker(encoding)
+        packing = _packing(encoding)
         body = bytearray()
         async for piece in pieces:
-            body += unpack(piece, self.max_bytes + 1 - len(body))
+            body += packing.unpacked(piece, self.max_bytes + 1 - len(body)) if packing else piece
             if len(body) > self.max_bytes:
                 return bytes(body[: self.max_bytes]), True
+            if packing and packing.is_at_end:  # what a server sends behind it is no part of the answer
+                break
         return bytes(body), False
 
 
@@ -212,22 +214,33 @@ def _origin(url: str) -> tuple[str, str, int | None]:
         return "", url, None
 
 
-def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """We ask for plain bytes; some servers pack them all the same."""
+class _Packing:
+    """A packed body, unpacked piece by piece."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._unpacking.eof
+
+    def unpacked(self, piece: bytes, most: int) -> bytes:
+        """``most``: the bytes that are wanted; what is left of ``piece`` comes with the next call."""
+        try:
+            return self._unpacking.decompress(self._unpacking.unconsumed_tail + piece, max(most, 1))
+        except zlib.error as error:
+            raise FetchRefused(f"The answer says it is packed with {self._name} and isn't: {error}") from None
+
+
+def _packing(encoding: str) -> _Packing | None:
+    """None for plain bytes. We ask for those; some servers pack them all the same."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
-        return lambda piece, _most: piece
+        return None
     if name not in ("gzip", "x-gzip", "deflate"):
         raise FetchRefused(f"The answer is packed with {name[:40]!a}, which is not understood.")
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-
-    def unpack(piece: bytes, most: int) -> bytes:
-        try:
-            return unpacking.decompress(unpacking.unconsumed_tail + piece, max(most, 1))
-        except zlib.error as error:
-            raise FetchRefused(f"The answer says it is packed with {name} and isn't: {error}") from None
-
-    return unpack
+    return _Packing(name)
 
 
 def _shown(url: str) -> str:

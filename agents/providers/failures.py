@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from agents.errors import CallFailed, FailureKind
 
@@ -18,12 +19,19 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 
+WORDS_AT_MOST = 2_000
+_KEY_CHARS = 8
+"""What is shorter is no key, and may stand in any word."""
 
-def sort_failure(error: Exception, *, has_images: bool) -> CallFailed:
-    """The failure of one model call, sorted. ``has_images``: whether images could be to blame."""
+
+def sort_failure(error: Exception, *, has_images: bool, keys: Iterable[str] = ()) -> CallFailed:
+    """The failure of one model call, sorted. ``has_images``: whether images could be to blame.
+
+    ``keys`` are taken out of the provider's words: some servers repeat the one they refuse.
+    """
     from pydantic_ai import exceptions as library
 
-    words = provider_words(error)
+    words = _shown(provider_words(error), keys)
     retry_after = getattr(error, "retry_after", None)
     status = getattr(error, "status_code", None)
     if isinstance(error, library.ModelContextWindowExceededError):
@@ -79,3 +87,10 @@ def provider_words(error: Exception) -> str:
         if isinstance(inner, str) and inner:
             return inner
     return str(error) or type(error).__name__
+
+
+def _shown(words: str, keys: Iterable[str]) -> str:
+    """As they go into logs and onto pages: a proxy's answer may be a whole page of HTML."""
+    for key in keys:
+        words = words.replace(key, "[the key]") if len(key) >= _KEY_CHARS else words
+    return words if len(words) <= WORDS_AT_MOST else f"{words[:WORDS_AT_MOST]} [{len(words):,} characters]"

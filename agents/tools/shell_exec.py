@@ -6,6 +6,8 @@ from agents import rm_guard, shell
 from agents.tools.context import ToolContext, ToolError
 
 LONGEST_SEC = 3_600
+MOST_BYTES = 131_071
+"""What the kernel takes as one argument of a program, here bash's."""
 
 
 def shell_exec(context: ToolContext, command: str, timeout: int = 0) -> str:
@@ -22,6 +24,10 @@ def shell_exec(context: ToolContext, command: str, timeout: int = 0) -> str:
     if "\0" in command:
         raise ToolError("A command can't contain a NUL byte.")
     command = command.encode("utf-8", "replace").decode()
+    if len(command.encode()) > MOST_BYTES:
+        raise ToolError(
+            f"A command has {MOST_BYTES:,} bytes at most; write a long one into a script with file_write."
+        )
     if not 0 <= timeout <= LONGEST_SEC:
         raise ToolError(f"timeout must lie between 0 and {LONGEST_SEC} seconds.")
     target = rm_guard.protected_target(command, folder=context.view.folder, root=context.view.root)

@@ -265,6 +265,20 @@ async def test_nor_is_one_of_several_credentials(play: Play) -> None:
     assert "very-secret" not in str(played.events)
 
 
+async def test_of_a_page_that_a_proxy_sends_the_beginning_is_shown(play: Play) -> None:
+    """The key goes first: a part of it left at the cut would be shown."""
+    said = "y" * 1_990 + "sk-very-secret" + "z" * 500_000
+    with ScriptedServer([failure(400, said)]) as server:
+        choice = ModelChoice(
+            provider="openai-compatible", id="m", endpoint=server.endpoint, api_key="sk-very-secret"
+        )
+        played = play("", model=choice)
+        outcome = await played.run()
+    assert "y" * 1_990 in outcome.error and "characters]" in outcome.error
+    assert len(outcome.error) < 2_500
+    assert "sk-" not in str(played.events)
+
+
 def test_the_key_is_not_in_the_choices_repr() -> None:
     choice = ModelChoice(provider="openai-compatible", id="m", endpoint="http://x", api_key="sk-very-secret")
     assert "sk-very-secret" not in repr(choice)

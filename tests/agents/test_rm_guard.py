@@ -107,3 +107,18 @@ def test_a_refused_command_does_not_run(place: Place) -> None:
 def test_a_link_to_the_workspace_is_seen_through(place: Place) -> None:
     (place.root / "docs/up").symlink_to(place.root)
     assert rm_guard.protected_target("rm -rf docs/up/", folder=place.root, root=place.root)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf " + "{a,b}" * 60,
+        "rm -rf {" + "a," * 60_000,
+        "x=aaaaaaaaaa; " + "x=$x$x; " * 60 + "rm -rf $x",
+    ],
+    ids=["braces", "an open brace", "a variable that doubles"],
+)
+def test_no_spelling_keeps_the_guard_busy_for_ever(command: str) -> None:
+    """Written out, these need more time or memory than there is; the shell itself can be killed, this can't."""
+    assert rm_guard.protected_target(command, folder=ROOT, root=ROOT) is None
+    assert rm_guard.protected_target(f"{command}; rm -rf .", folder=ROOT, root=ROOT) == str(ROOT)

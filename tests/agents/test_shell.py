@@ -38,6 +38,12 @@ def test_output_is_kept_to_the_cap(place: Place) -> None:
     assert out.startswith("1\n2\n") and "99999\n100000\n" in out and "bytes in the middle were dropped" in out
 
 
+def test_a_command_longer_than_the_kernel_takes_says_what_to_do(here: ToolContext) -> None:
+    assert shell_exec(here, ":" + " " * 131_070) == "[exit code 0]"
+    with pytest.raises(ToolError, match=r"131,071 bytes at most; write a long one into a script"):
+        shell_exec(here, ":" + " " * 131_071)
+
+
 def test_secrets_are_not_inherited(here: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = [
         "OPENAI_API_KEY",

@@ -242,6 +242,28 @@ async def test_no_more_is_read_than_allowed_also_of_a_packed_answer(place: Place
     assert "3 bytes that are no text" in await web_fetch(small, base + "/binary")
 
 
+async def test_what_comes_behind_a_packed_answer_is_not_read(place: Place) -> None:
+    """It used to be kept, without a bound, until the time for the whole answer was up."""
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"hello"))
+        try:
+            while True:
+                writer.write(b"x" * 65_536)
+                await writer.drain()
+        except ConnectionError:
+            ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        told = await web_fetch(context(place), f"http://127.0.0.1:{port}/")
+        await asyncio.wait_for(ended.wait(), 30)
+    assert told.endswith("\n\nhello")
+
+
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
