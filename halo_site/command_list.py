@@ -7,7 +7,7 @@ COMMANDS = {
     "up": "run Halo: web and background work, on this machine",
     "chat": "talk to an agent in the terminal",
     "evo": "evolution: list, show, enqueue, approve, reject, retry, cancel, rollback ...",
-    "session": "list, show, import, export, archive and delete conversations",
+    "session": "list, show, rename, import, export, archive and delete conversations",
     "workspace": "add, list, check and move workspaces",
     "settings": "read, change and check settings",
     "token": "make, list and revoke tokens of the REST API",

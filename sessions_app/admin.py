@@ -17,7 +17,7 @@ from core.db.admin import ReadOnlyAdmin, age_column, note_since
 from sessions_app.chat_pages import chat_page, new_session_page
 from sessions_app.models import Session
 from sessions_app.send_message import CHAT
-from sessions_app.session_pages import archive_page, decide_authoring, decisions
+from sessions_app.session_pages import archive_page, decide_authoring, decisions, rename
 from sessions_app.transcript_window import window
 
 
@@ -59,6 +59,7 @@ class SessionAdmin(ReadOnlyAdmin):
             path("new/", view(self.new), name="sessions_app_session_new"),
             path("<str:object_id>/chat/", view(self.chat), name="sessions_app_session_chat"),
             path("<str:object_id>/archive/", view(self.archive), name="sessions_app_session_archive"),
+            path("<str:object_id>/rename/", view(self.rename), name="sessions_app_session_rename"),
             path("<str:object_id>/authoring/", view(self.authoring), name="sessions_app_session_authoring"),
             *super().get_urls(),
         ]
@@ -94,6 +95,9 @@ class SessionAdmin(ReadOnlyAdmin):
 
     def archive(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return archive_page(request, self._looked_at(request, object_id), self._context(request))
+
+    def rename(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return rename(request, self._looked_at(request, object_id))
 
     def authoring(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return decide_authoring(request, self._looked_at(request, object_id))

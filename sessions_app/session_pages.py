@@ -1,4 +1,4 @@
-"""What a person decides on a session's own page: opening it for authoring, ending that, archiving it."""
+"""What a person decides on a session's own page: its name, opening it for authoring, ending that, archiving it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from sessions_app import authoring
 from sessions_app.archive_session import archive_session, what_ends
 from sessions_app.errors import NotInServer, SessionRefused
 from sessions_app.models import Session
+from sessions_app.rename_session import rename_session
 from sessions_app.send_message import CHAT
 from sessions_app.worker import worker
 
@@ -37,6 +38,7 @@ def decisions(session: Session, user: User, *, now: datetime) -> dict[str, Any]:
         "may_author": may_author,
         "why_not_authoring": authoring.why_not(session, now=now) if may_author and not is_open else "",
         "may_archive": user.has_perm(CHAT) and session.archived_at is None,
+        "may_rename": user.has_perm(CHAT),
     }
 
 
@@ -59,6 +61,20 @@ def decide_authoring(request: HttpRequest, session: Session) -> HttpResponse:
             messages.info(request, "It was not open for authoring any more.")
     except SessionRefused as refused:
         messages.error(request, f"Not opened: {refused}")
+    return HttpResponseRedirect(_address(session))
+
+
+def rename(request: HttpRequest, session: Session) -> HttpResponse:
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    user = cast(User, request.user)
+    if not user.has_perm(CHAT):
+        raise PermissionDenied
+    try:
+        rename_session(session, title=request.POST.get("title", ""), user=user, now=clock.now())
+        messages.success(request, "Renamed.")
+    except SessionRefused as refused:
+        messages.error(request, f"Not renamed: {refused}")
     return HttpResponseRedirect(_address(session))
 
 

@@ -14,10 +14,8 @@ _EDITOR_LINE = re.compile(r"\s*\[(?:File|Selection|Editor|Cursor|Open files?)\b[
 
 def title_of(text: str) -> str:
     """One line; empty when nothing is left of the message."""
-    while True:
-        found = _EDITOR_BLOCK.match(text) or _EDITOR_LINE.match(text)
-        if found is None:
-            break
-        text = text[found.end() :]
-    line = " ".join(text.split())
+    begin = 0
+    while found := _EDITOR_BLOCK.match(text, begin) or _EDITOR_LINE.match(text, begin):
+        begin = found.end()
+    line = " ".join(text[begin:].split())
     return line if len(line) <= LENGTH else line[: LENGTH - 1].rstrip() + "…"

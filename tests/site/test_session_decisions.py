@@ -213,6 +213,44 @@ class TestArchiving:
         assert "Archive…" not in shown(browser("reviewer"), session)
 
 
+class TestRenaming:
+    def test_the_name_stays_whatever_is_said(self, session: Session) -> None:
+        client = browser("operator")
+        Session.objects.update(title="Hello, I am Ann")
+        assert 'value="Hello, I am Ann"' in shown(client, session)
+
+        answer = client.post(page(session, "rename"), {"title": "  The <b>sky</b>\n question "})
+
+        assert (answer.status_code, answer["Location"]) == (302, page(session))
+        html = shown(client, session)
+        assert 'value="The &lt;b&gt;sky&lt;/b&gt; question"' in html and "<b>sky</b>" not in html
+        assert said() == [("a-operator", session.pk, CHANGE, "Named The <b>sky</b> question.")]
+        event = Event.objects.latest("pk")
+        assert (event.object_id, event.payload) == (session.pk, {"change": "renamed"})
+
+    @pytest.mark.parametrize("title", ["", " \n ", "x" * 201, "a\x07b", "a\x00b"])
+    def test_what_is_no_title_changes_nothing(self, session: Session, title: str) -> None:
+        Session.objects.update(title="before")
+        events = Event.objects.count()
+
+        answer = browser("operator").post(page(session, "rename"), {"title": title}, follow=True)
+
+        assert "Not renamed: A title is one line of 1 to 200 characters" in answer.content.decode()
+        assert Session.objects.get().title == "before"
+        assert Event.objects.count() == events and said() == []
+
+    @pytest.mark.parametrize("kind", ["reviewer", "anonymous"])
+    def test_who_may_not_is_refused(self, session: Session, kind: str) -> None:
+        answer = browser(kind).post(page(session, "rename"), {"title": "mine"})
+        assert answer.status_code == (403 if kind == "reviewer" else 302)
+        assert Session.objects.get().title == ""
+        assert said() == [] and not Event.objects.filter(payload={"change": "renamed"}).exists()
+
+    def test_looking_renames_nothing(self, session: Session) -> None:
+        assert browser("operator").get(page(session, "rename")).status_code == 405
+        assert 'name="title"' not in shown(browser("reviewer"), session)
+
+
 def something_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as this process's worker can tell, in every session."""
     monkeypatch.setattr(RunningSessions, "is_at_work", lambda _self, _id: True)

@@ -1,4 +1,4 @@
-"""``halo session list | show | import | export | archive | delete``."""
+"""``halo session list | show | rename | import | export | archive | delete``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from sessions_app.logs import read_session
 from sessions_app.logs.segments import earlier_rows
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
+from sessions_app.rename_session import rename_session
 from sessions_app.selectors import find_session, recent_sessions
 from sessions_app.start_chat import check_user
 from sessions_app.transcript import lines_of
@@ -37,12 +38,12 @@ from workspaces.selectors import find
 
 
 class Command(BaseCommand):
-    help = "List, show, export, archive and delete conversations, and import ones recorded elsewhere."
+    help = "List, show, rename, export, archive and delete conversations, and import ones recorded elsewhere."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(
-            dest="verb", required=True, metavar="list|show|import|export|archive|delete"
+            dest="verb", required=True, metavar="list|show|rename|import|export|archive|delete"
         )
         listing = verbs.add_parser("list", help="root sessions, the last active first")
         listing.add_argument("-w", "--workspace", metavar="WS", help="number or path; without it: all")
@@ -50,6 +51,9 @@ class Command(BaseCommand):
         listing.add_argument("--limit", type=from_one, default=50, metavar="N")
         show = verbs.add_parser("show", help="one session with its transcript")
         show.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
+        renaming = verbs.add_parser("rename", help="give a session another title; it stays from then on")
+        renaming.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
+        renaming.add_argument("title", metavar="TITLE")
         importing = verbs.add_parser(
             "import", help="make a session from a file, so that /evo can learn from it"
         )
@@ -71,9 +75,9 @@ class Command(BaseCommand):
         deleting = verbs.add_parser("delete", help="a root session with its sub-sessions, for good")
         deleting.add_argument("session", metavar="SESSION", help="its id, shortened while unique")
         deleting.add_argument("--yes", action="store_true", help="don't ask")
-        for verb in (archiving, deleting):
+        for verb in (renaming, archiving, deleting):
             verb.add_argument("--as", dest="as_user", default="", metavar="USER", help="who decides")
-        for verb in (listing, show, importing, archiving, deleting):
+        for verb in (listing, show, renaming, importing, archiving, deleting):
             verb.add_argument("--json", action="store_true", help="machine-readable output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -125,6 +129,15 @@ class Command(BaseCommand):
             self.stdout.write(line)
         for row in [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]:
             self.stdout.write("\n".join(lines_of(row)) + "\n")
+
+    def _rename(self, options: dict[str, Any]) -> None:
+        user = _decider(options)
+        session = find_session(options["session"])
+        title = rename_session(session, title=options["title"], user=user, now=clock.now())
+        if options["json"]:
+            self._print_json({"id": session.pk, "title": title})
+            return
+        self.stdout.write(f"Session {session.pk} is called {for_terminal(title)} now.")
 
     def _import(self, options: dict[str, Any]) -> None:
         workspace = find(options["workspace"])
