@@ -14,6 +14,7 @@ from sessions_app.commands import Command, CommandContext, CommandResult
 from sessions_app.create import create_session
 from sessions_app.errors import SessionError, SessionRefused
 from sessions_app.freeze import frozen_history
+from sessions_app.levels import effective_level
 from sessions_app.models import Session
 from sessions_app.selectors import recent_sessions
 
@@ -132,7 +133,7 @@ def _info(session: Session, context: CommandContext) -> str:
     lines = [
         f"session {session.pk}: {session.title or '(no message yet)'}",
         f"agent {session.agent_id} in {session.workspace.path}, directory {session.working_dir}",
-        f"access {session.access_level}, {counted(session.exchange_count, 'exchange')}, "
+        f"access {effective_level(session)}, {counted(session.exchange_count, 'exchange')}, "
         f"{session.context_tokens} tokens in context",
     ]
     if session.authoring_until is not None and authoring.is_open(session, now=context.now):

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from agents.turn import AccessLevel
+from sessions_app.levels import LEVELS, effective_level
 from sessions_app.models import Session
 
 _COMMAND = re.compile(r"/([a-z0-9][a-z0-9_-]*)(?:\s+(.*))?\Z", re.DOTALL)
-_LEVELS = ("readonly", "workspace", "full")
 
 
 def _nothing_runs() -> bool:
@@ -70,7 +71,7 @@ class CommandResult:
 class Needs:
     """``level``: the least access level of the session. ``permission``: of the user, ``app.codename``."""
 
-    level: str = "readonly"
+    level: AccessLevel = "readonly"
     permission: str = ""
     root: bool = False
 
@@ -159,9 +160,10 @@ def _refusal(command: Command, context: CommandContext) -> str:
     session, needs = context.session, command.needs
     if needs.root and not session.is_root:
         return f"/{command.name} works in a root session only; this one was started by another session."
-    if _LEVELS.index(session.access_level) < _LEVELS.index(needs.level):
+    level = effective_level(session)
+    if LEVELS.index(level) < LEVELS.index(needs.level):
         return (
-            f"/{command.name} needs access level {needs.level}; this session has {session.access_level}. "
+            f"/{command.name} needs access level {needs.level}; this session has {level}. "
             "A person with the right to may raise it."
         )
     if needs.permission and not context.may(needs.permission):

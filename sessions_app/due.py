@@ -22,8 +22,13 @@ def left_over() -> list[str]:
 
 
 def is_due(session_id: str) -> bool:
-    """Whether there is something to work off, and this host has the workspace."""
-    row = Session.objects.select_related("workspace").filter(pk=session_id, archived_at=None).first()
+    """Whether there is something to work off, and this host has the workspace.
+
+    What a dead process left is also taken away where nothing is worked any more: in rest the ledger is empty.
+    """
+    row = Session.objects.select_related("workspace").filter(pk=session_id).first()
     if row is None or row.workspace.host != host_name():
         return False
-    return queue.wants_turn(session_id) or ledger.entries(row.root_id).exists()
+    if ledger.entries(row.root_id).exists():
+        return True
+    return row.archived_at is None and queue.wants_turn(session_id)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from agents import history as wire
 from core import clock
+from core.texts import counted
 from sessions_app.logs import Row, read_session
 from sessions_app.logs.agreement import plain_text
 from sessions_app.logs.records import Message
@@ -17,6 +20,7 @@ from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 
 FORMATS = ("md", "json")
+_TICKS = re.compile("`+")
 
 
 def exported(session: Session, *, format: str) -> str:
@@ -54,8 +58,8 @@ def _markdown(session: Session, rows: list[Row]) -> Iterator[str]:
         if row["role"] != "assistant":
             yield ""
             yield str(row.get("text", ""))
-            if row.get("images"):
-                yield f"\n[{len(row['images'])} images]"
+            if isinstance(images := row.get("images"), list) and images:
+                yield f"\n[{counted(len(images), 'image')}]"
 
 
 def _block(block: dict[str, Any]) -> Iterator[str]:
@@ -77,9 +81,8 @@ def _block(block: dict[str, Any]) -> Iterator[str]:
 
 def _fenced(text: str) -> Iterator[str]:
     """A code block whose fence is longer than any in the text, so that nothing gets out of it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
     yield fence
     yield text
     yield fence
@@ -121,12 +124,17 @@ def _blocks(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _said(content: Any) -> Iterator[dict[str, Any]]:
     for piece in content if isinstance(content, list) else [content]:
         if isinstance(piece, dict) and piece.get("kind") == "binary":
-            data = base64.urlsafe_b64decode(str(piece.get("data", "")))
-            source = {
-                "type": "base64",
-                "media_type": str(piece.get("media_type", "")),
-                "data": base64.b64encode(data).decode(),
-            }
-            yield {"type": "image", "source": source}
+            yield _image(piece)
         elif text := plain_text([piece]) or (plain_text(piece) if not isinstance(piece, dict) else ""):
             yield {"type": "text", "text": text}
+
+
+def _image(piece: dict[str, Any]) -> dict[str, Any]:
+    """A line of text stands for one whose bytes can't be read: somebody wrote into the log."""
+    try:
+        data = base64.b64decode(str(piece.get("data", "")), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return {"type": "text", "text": "[image, not readable]"}
+    media_type = str(piece.get("media_type", ""))
+    source = {"type": "base64", "media_type": media_type, "data": base64.b64encode(data).decode()}
+    return {"type": "image", "source": source}

@@ -48,7 +48,7 @@ def _decoded(data: str) -> bytes:
 
 def data_address(image: object) -> str:
     """What a page shows of a kept picture, as ``data:`` address; empty when it isn't one that we would keep."""
-    if not isinstance(image, dict) or image.get("media_type") not in _BEGINNINGS:
+    if not isinstance(image, dict) or str(image.get("media_type")) not in _BEGINNINGS:
         return ""
     try:
         content = base64.b64decode(str(image.get("data", "")), altchars=b"-_", validate=True)

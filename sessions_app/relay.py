@@ -15,7 +15,7 @@ from sessions_app.create import create_session
 from sessions_app.errors import SessionRefused
 from sessions_app.levels import effective_level
 from sessions_app.models import QueuedMessage, Session
-from sessions_app.outside_data import carry
+from sessions_app.outside_data import carry, title_for
 from sessions_app.relay_delivery import KIND
 from sessions_app.tree_view import state_of
 from workspaces.errors import WorkspaceRefused
@@ -83,13 +83,14 @@ def find(*, caller_id: str, session_id: str) -> Session:
     return row
 
 
-def listing(*, workspace: str) -> list[tuple[Session, str]]:
-    """The newest root sessions, of one workspace or of all, each with what it is doing."""
+def listing(*, caller_id: str, workspace: str) -> list[tuple[Session, str, str]]:
+    """The newest root sessions, of one workspace or of all, each with what it is doing and its title."""
+    caller = Session.objects.get(pk=caller_id)
     rows = Session.objects.select_related("workspace").filter(parent=None, archived_at=None)
     if workspace:
         rows = rows.filter(workspace=_workspace(workspace))
     newest = list(rows.order_by("-last_activity_at", "pk")[:LISTED])
-    return [(row, state_of(row)) for row in newest]
+    return [(row, state_of(row), title_for(row, reader=caller)) for row in newest]
 
 
 def output_of(*, caller_id: str, session_id: str, now: datetime) -> tuple[Session, str, str]:

@@ -111,8 +111,12 @@ def build(host: Host) -> Sequence[Callable[..., Any]]:
         _worker()
         from sessions_app import relay
 
-        rows = await told(host, relay.listing, workspace=workspace)
-        return "\n".join(_line(session, state) for session, state in rows) or "There are no sessions."
+        rows = await told(host, relay.listing, caller_id=host.session_id, workspace=workspace)
+        lines = [
+            f"- {row.pk} ({row.agent_id}) in {row.workspace.path}, {state}: {title}"
+            for row, state, title in rows
+        ]
+        return "\n".join(lines) or "There are no sessions."
 
     return [relay_send, relay_interrupt, relay_stop, relay_read, relay_list]
 
@@ -132,11 +136,3 @@ async def _found(host: Host, session_id: str) -> Session:
 
     found: Session = await told(host, relay.find, caller_id=host.session_id, session_id=session_id)
     return found
-
-
-def _line(session: Session, state: str) -> str:
-    """The title is what somebody wrote; one that may be a stranger's isn't passed on."""
-    title = session.title or "(no message yet)"
-    if session.outside_data_at is not None:
-        title = "(holds data from outside)"
-    return f"- {session.pk} ({session.agent_id}) in {session.workspace.path}, {state}: {title}"

@@ -6,6 +6,8 @@ was cut off, or sessions below it were while it was idle, or both.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence, Set
 from datetime import datetime
 
@@ -32,12 +34,14 @@ def settle(held: Lease, *, home: HaloHome, now: datetime) -> bool:
     """Read and delete what earlier holders left in the ledger, and queue the nudge, in one transaction.
 
     Cut-off sub-sessions count as stopped. Archived sessions and internal agents are told nothing. True when
-    there was something. Raises OSError when the root's log can't be read; then the rows stay.
+    there was something. Raises OSError when a log can't be read, or the workspace isn't there; then the rows stay.
     """
     # Whoever holds the tree has entered nothing yet: every row of it is a leftover.
     if not entries(held.root_id).exists():
         return False
     root = Session.objects.select_related("workspace").get(pk=held.root_id)
+    if not root.workspace.paths.halo.is_dir():  # its logs aren't empty: they can't be read now
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root.workspace.paths.halo))
     in_the_middle = _in_the_middle(held.root_id)
     is_internal = _is_internal(root, home)
     with transaction.atomic():

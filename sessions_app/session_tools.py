@@ -14,6 +14,7 @@ from sessions_app.tool_bundles import Bundle, Host
 
 if TYPE_CHECKING:
     from sessions_app.models import Session
+    from sessions_app.sub_sessions import Listed
 
 NAMES = (
     "start_session",
@@ -68,7 +69,7 @@ def build(host: Host) -> Sequence[Callable[..., Any]]:
         from sessions_app import sub_sessions
 
         listed, count = await told(host, sub_sessions.listing, caller_id=host.session_id)
-        lines = [_line(item.session, item.state, host.session_id) for item in listed]
+        lines = [_line(item, host.session_id) for item in listed]
         if count > len(listed):
             lines.append(f"[the newest {len(listed)} of {count}]")
         return "\n".join(lines) or "You have started no sessions."
@@ -218,7 +219,7 @@ async def _found(host: Host, session_id: str) -> Session:
     return found
 
 
-def _line(session: Session, state: str, caller_id: str) -> str:
+def _line(item: Listed, caller_id: str) -> str:
+    session = item.session
     depth = session.pk.count(">") - caller_id.count(">") - 1
-    title = session.title or "(no message yet)"
-    return f"{'  ' * depth}- {session.pk} ({session.agent_id}), {state}: {title}"
+    return f"{'  ' * depth}- {session.pk} ({session.agent_id}), {item.state}: {item.title}"

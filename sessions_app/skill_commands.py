@@ -8,6 +8,7 @@ from functools import partial
 from core.faults import Fault
 from core.paths import halo_home
 from sessions_app.commands import Command, CommandContext, CommandResult
+from sessions_app.levels import effective_level
 from sessions_app.models import Session
 from workspaces.compose import list_agents, list_skills
 from workspaces.overrides import Surface
@@ -42,7 +43,7 @@ def run(skill: SkillConfig, context: CommandContext) -> CommandResult:
     """The skill's body with its arguments, as a message; refused when the session's level is too low."""
     words = context.argument.split(maxsplit=1)
     verb = verb_of(skill, words[0]) if words else None
-    reason = refusal_of(skill, verb, context.session.access_level)
+    reason = refusal_of(skill, verb, effective_level(context.session))
     if reason:
         return CommandResult(reason, ok=False)
     asked = f"/{skill.command} {context.argument}".rstrip()

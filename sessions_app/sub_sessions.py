@@ -21,7 +21,7 @@ from sessions_app.create import announce, checked_working_dir
 from sessions_app.errors import SessionRefused
 from sessions_app.levels import effective_level
 from sessions_app.models import QueuedMessage, Session
-from sessions_app.outside_data import carry
+from sessions_app.outside_data import carry, title_for
 from sessions_app.tree_view import state_of
 
 LISTED = 100
@@ -35,6 +35,7 @@ CONTINUE = (
 class Listed:
     session: Session
     state: str
+    title: str
 
 
 def start(
@@ -137,7 +138,8 @@ def listing(*, caller_id: str) -> tuple[list[Listed], int]:
     newest = sorted(
         rows.order_by("-created_at", "-pk")[:LISTED], key=lambda row: row.pk.split(trees.SEPARATOR)
     )
-    return [Listed(row, state_of(row)) for row in newest], rows.count()
+    caller = Session.objects.get(pk=caller_id)
+    return [Listed(row, state_of(row), title_for(row, reader=caller)) for row in newest], rows.count()
 
 
 def output_of(*, caller_id: str, session_id: str, now: datetime) -> tuple[Session, str]:

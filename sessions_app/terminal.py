@@ -7,7 +7,8 @@ import shlex
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from itertools import dropwhile
+from typing import Any, Literal, TypeVar
 
 from agents.turn import TurnOutcome
 from core import clock
@@ -15,7 +16,7 @@ from core.paths import HaloHome
 from sessions_app import commands, queue
 from sessions_app.commands import CommandResult, Place
 from sessions_app.errors import SessionError, SessionHeld
-from sessions_app.logs import read_session
+from sessions_app.logs import Row, read_session
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.selectors import find_session
@@ -145,7 +146,10 @@ class Chat:
             if outcome is not None:
                 return outcome
             if await asyncio.to_thread(_is_worked, message_id):
-                return await asyncio.to_thread(_answer_in_log, self.session, stamp)
+                outcome = await asyncio.to_thread(_answer_in_log, self.session, stamp)
+                if outcome.error:
+                    self._view.note(outcome.error)
+                return outcome
 
     def _on_interrupt(self, task: asyncio.Task[Any]) -> None:
         """Ctrl-C: once ends the turn, twice leaves."""
@@ -161,11 +165,28 @@ def _is_worked(message_id: int) -> bool:
 
 
 def _answer_in_log(session: Session, stamp: str) -> TurnOutcome:
-    """What another process answered: the text of the last reply behind the message's row."""
+    """How another process ended the message's turn: by the first reply behind its row that calls no tool."""
     ui, _ = read_session(log_folder(session), log_leaf(session))
-    places = [place for place, row in enumerate(ui.rows) if row.get("stamp") == stamp]
-    replies = [row for row in ui.rows[places[0] :] if row["role"] == "assistant"] if places else []
-    if not replies:
-        return TurnOutcome("aborted", "")
-    texts = [block["text"] for block in replies[-1]["blocks"] if block["type"] == "text"]
-    return TurnOutcome("completed", "\n".join(texts))
+    for row in dropwhile(lambda row: row.get("stamp") != stamp, ui.rows):
+        if row["role"] == "system" and row.get("kind") == "error":
+            return TurnOutcome("failed", "", str(row.get("text", "")))
+        if row["role"] == "assistant" and (row.get("status") != "done" or not _calls_tools(row)):
+            return TurnOutcome(_end_of(row), _text_of(row))
+    return TurnOutcome("aborted", "")
+
+
+def _end_of(row: Row) -> Literal["completed", "aborted", "failed"]:
+    match row.get("status"):
+        case "done":
+            return "completed"
+        case "interrupted":
+            return "aborted"
+    return "failed"
+
+
+def _calls_tools(row: Row) -> bool:
+    return any(block.get("type") == "tool_call" for block in row["blocks"])
+
+
+def _text_of(row: Row) -> str:
+    return "\n".join(str(block.get("text", "")) for block in row["blocks"] if block.get("type") == "text")

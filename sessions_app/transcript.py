@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from core.texts import for_terminal
+from core.texts import counted, for_terminal
 from sessions_app.logs import Row
 
 RESULT_LINES = 6
@@ -25,8 +25,8 @@ def _lines(row: Row) -> Iterator[str]:
             yield from _block(block)
         return
     yield f"{row['role']}{marks}: {row.get('text', '')}"
-    if row.get("images"):
-        yield f"  [{len(row['images'])} images]"
+    if isinstance(images := row.get("images"), list) and images:
+        yield f"  [{counted(len(images), 'image')}]"
 
 
 def _block(block: dict[str, object]) -> Iterator[str]:

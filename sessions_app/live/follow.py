@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -57,6 +57,7 @@ class Follower:
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._log = _LogReader(session_id, path)
+        self._found: list[Item] = []
         self._condition: Condition | None = None
         self._asked_at = 0.0
 
@@ -137,14 +138,18 @@ class Follower:
             view.grow(self._log.growing)
 
     def _read(self, *, ask: bool, html: bool) -> _Look:
-        look = _Look(self._log.read(html=html))
-        if ask or look.items:
-            look.condition = read_condition(self._session_id, shown=self._log.stamps)
+        """What was read of the log is kept for the next look when the database doesn't answer."""
+        self._found += self._log.read(html=html)
+        condition = None
+        if ask or self._found:
+            condition = read_condition(self._session_id, shown=self._log.stamps)
+        look, self._found = _Look(self._found, condition), []
         return look
 
     def _start_anew(self) -> None:
         """Every view is told to, and follows nothing any more; who is just joining finds a new reader."""
         self._log = _LogReader(self._session_id, self._path)
+        self._found = []
         for view in self._views:
             view.end("rewritten")
         self._views.clear()
@@ -168,8 +173,15 @@ class _LogReader:
 
     def read(self, *, html: bool) -> list[Item]:
         """Off the loop. The first look makes none: nobody has joined. Raises LogRewrittenError, OSError."""
+        records = self.tail.read()
+        try:
+            return self._items(records, html=html)
+        except Exception as error:  # the tail is behind these records: what they say isn't read again
+            raise LogRewrittenError(f"{self._path} can't be shown from here on: {error}") from error
+
+    def _items(self, records: Sequence[Record], *, html: bool) -> list[Item]:
         items = []
-        for record in self.tail.read():
+        for record in records:
             if record["t"] == "head":
                 self.stamps.update(record.get("stamps", ()))
             row_id = row_id_of(record)

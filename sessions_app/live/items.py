@@ -9,6 +9,7 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from core.frames import ChatAssistant, ChatDiscard, ChatSystem, ChatUser
+from core.texts import encodable
 from sessions_app.logs import Row
 from sessions_app.logs.shown import shown
 from sessions_app.named_pages import pages_in_notes
@@ -29,6 +30,7 @@ class Item:
 def row_item(session_id: str, row: Row, *, seq: int | None, before: str | None, html: bool) -> Item:
     """``html`` False: nobody asked for it, and both frames are the plain one. Renders; call it off the loop."""
     row = shown(row)
+    before = before and encodable(before)
     make = _FRAMES.get(row["role"], ChatSystem)
     plain = make(session=session_id, seq=seq, row=row, before=before).to_text()
     laid_out = plain
@@ -40,7 +42,7 @@ def row_item(session_id: str, row: Row, *, seq: int | None, before: str | None, 
 
 
 def discard_item(session_id: str, row_id: str, *, seq: int | None) -> Item:
-    text = ChatDiscard(session=session_id, seq=seq, row=row_id).to_text()
+    text = ChatDiscard(session=session_id, seq=seq, row=encodable(row_id)).to_text()
     return Item(text, text, retires=row_id)
 
 

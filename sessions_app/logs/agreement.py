@@ -41,11 +41,13 @@ def agree(ui: UiView, raw: RawView, *, close: bool = True) -> list[Record]:
 
 
 def results_of(messages: Sequence[Message], index: int) -> dict[str, dict[str, Any]]:
-    """The result block of every answered tool call of one reply, by its call id.
+    """The result block of every answered tool call of one reply, by its call id; none of any other message.
 
     They stand behind it, ahead of the next reply: some providers use the same ids in every one.
     """
     found: dict[str, dict[str, Any]] = {}
+    if messages[index].get("kind") != "response":
+        return found
     behind = (messages[place] for place in range(index + 1, len(messages)))
     for message in itertools.takewhile(lambda message: message.get("kind") == "request", behind):
         for part in message["parts"]:
@@ -137,7 +139,7 @@ def _whole_blocks(
     reply: Message, streamed: Sequence[dict[str, Any]], results: Mapping[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The message's own blocks; of a tool's result what a person was shown, which may be more."""
-    shown = {block["call_id"]: block["result"] for block in streamed if "result" in block}
+    shown = {block.get("call_id"): block["result"] for block in streamed if "result" in block}
     blocks = [block for part in reply["parts"] if (block := _block(part, results))]
     return [
         {**block, "result": shown[block["call_id"]]} if block.get("call_id") in shown else block
@@ -165,20 +167,27 @@ def closed_blocks(
 def _restore(raw: RawView, shown: Mapping[str, int], moved: Collection[str]) -> Iterator[Record]:
     """Rows for messages that neither the ui log nor a segment shows, each before the next row that is there."""
     known = {*shown, *moved}
+    following: list[str | None] | None = None
     for index, row_ids in enumerate(raw.rows):
         if known.issuperset(row_ids):
             continue
+        following = following or _shown_behind(raw, shown)
         for row in rows_of(raw.messages[index], row_ids, results_of(raw.messages, index)):
             if row["id"] in known:
                 continue
             known.add(row["id"])
             record = make.add({**row, "restored": True})
-            following = _next_shown(raw, index + 1, shown)
-            yield {**record, "before": following} if following else record
+            host = following[index]
+            yield {**record, "before": host} if host else record
 
 
-def _next_shown(raw: RawView, start: int, shown: Mapping[str, int]) -> str | None:
-    return next((row_id for rows in raw.rows[start:] for row_id in rows if row_id in shown), None)
+def _shown_behind(raw: RawView, shown: Mapping[str, int]) -> list[str | None]:
+    """For each message the first shown row of those behind it."""
+    found: list[str | None] = [None] * len(raw.rows)
+    for index in range(len(raw.rows) - 1, 0, -1):
+        own = next((row_id for row_id in raw.rows[index] if row_id in shown), None)
+        found[index - 1] = own or found[index]
+    return found
 
 
 def _mark_lost(ui: UiView, raw: RawView, shown: Mapping[str, int]) -> Iterator[Record]:

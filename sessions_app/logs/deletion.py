@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents import history as wire
+from sessions_app import stamps
 from sessions_app.logs import records as make
 from sessions_app.logs.raw_view import RawView
 from sessions_app.logs.records import Message, Record, Row
@@ -49,11 +50,14 @@ def marks(rows: Sequence[Row]) -> list[Record]:
 
 def unfinished(rows: Sequence[Row], raw: RawView) -> RawView | None:
     """The raw log without the turns whose rows are marked as deleted; None when it has none of them."""
-    stamps = [
+    marked = [
         row["stamp"] for row in rows if row["role"] == "user" and row.get("deleted") and row.get("stamp")
     ]
+    still_there = stamps.in_history(raw.messages) if marked else set()
     found = None
-    for stamp in stamps:
+    for stamp in marked:
+        if stamp not in still_there:
+            continue
         places = places_of(stamp, (found or raw).messages)
         if len(places) == 1:
             found = without_turn(found or raw, places[0])

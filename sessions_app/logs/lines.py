@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 
 from core import collector
+from core.texts import nests_deeper
 from sessions_app.logs.records import Record
 from sessions_app.logs.shapes import fault_of
+
+MAX_NESTING = 200
+"""The parser's own limit depends on who calls it; a line must not be damage to one reader and sound to another."""
+TOO_DEEP = f"nested deeper than {MAX_NESTING} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,10 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
             found = [_decoder.raw_decode(line) for line in lines]
     except (ValueError, RecursionError):
         return False
-    if any(end != len(line) or fault_of(value) for (value, end), line in zip(found, lines, strict=True)):
+    if any(
+        end != len(line) or fault_of(value) or _is_too_deep(line, value)
+        for (value, end), line in zip(found, lines, strict=True)
+    ):
         return False
     result.records = [value for value, _ in found]
     return True
@@ -68,14 +77,27 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
 def _parse(line: bytes) -> Record | str:
     """The record in ``line``, or what is wrong with it."""
     try:
-        value = _decode(line.decode())
+        text = line.decode()
+        value = _decode(text)
     except UnicodeDecodeError as error:
         return f"not UTF-8 at byte {error.start}"
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        return TOO_DEEP
+    except ValueError as error:
         return "NUL bytes" if b"\0" in line else f"not JSON: {error}"
-    return fault_of(value) or value
+    return TOO_DEEP if _is_too_deep(text, value) else fault_of(value) or value
 
 
-_decoder = json.JSONDecoder(parse_constant=str)
-"""A ``NaN`` that some other program wrote becomes a text here: no view's parser takes the number."""
+def _is_too_deep(line: str, value: object) -> bool:
+    """The brackets are counted first: nearly every line has fewer than could nest so deep."""
+    return line.count("[") + line.count("{") > MAX_NESTING and nests_deeper(value, MAX_NESTING)
+
+
+def _number(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+_decoder = json.JSONDecoder(parse_constant=str, parse_float=_number)
+"""A ``NaN`` or ``1e999`` that some other program wrote becomes a text here: no view's parser takes the number."""
 _decode = _decoder.decode

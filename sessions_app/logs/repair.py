@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def repaired_ui(
     that keeps what goes.
     """
     orphans = {id(record) for record in view.orphans}
-    pending = list(source.damages)
+    pending = deque(source.damages)
     first = make.head(archived=view.archived, moved=view.moved, stamps=view.stamps)
     number = max(seen, last_seq(source))
     kept: list[Record] = []
@@ -84,7 +85,7 @@ def repaired_ui(
     highest = 0
     for index, record in enumerate(source.records):
         while pending and pending[0].before <= index:
-            keep(make.add(damage_row(pending.pop(0))))
+            keep(make.add(damage_row(pending.popleft())))
         if id(record) in orphans or record["t"] == "head":
             continue
         if record["t"] != "late" and record.get("e", 0) >= highest and "seq" in record:

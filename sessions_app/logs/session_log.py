@@ -17,7 +17,7 @@ from sessions_app.logs.raw_view import RawView, fold_raw
 from sessions_app.logs.records import Record, Row
 from sessions_app.logs.repair import keep_aside, repaired_raw, repaired_ui
 from sessions_app.logs.segments import ARCHIVE_OVER, moved_out, recovered_head, set_in_segments
-from sessions_app.logs.ui_view import UiView, fold_ui, late_row
+from sessions_app.logs.ui_view import UiView, fold_ui, late_row, orphans_row
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class SessionLog(LogWriter):
         if ui.damages or ui.orphans or ui.late or head is not None:
             if ui.damages or ui.orphans:
                 keep_aside(self.damaged_path, log="ui", damages=ui.damages, orphans=ui.orphans, at=at)
-            notes = [make.add(late_row(ui.late, row_id=make.new_row_id(), at=at))] if ui.late else []
+            notes = [make.add(row) for row in _ui_notes(ui, at)]
             whole = repaired_ui(ui_scan, ui, epoch=self.epoch, head=head, further=notes)
             self.ui_file.replace(whole.data)
             return True
@@ -136,6 +136,12 @@ class SessionLog(LogWriter):
 def _named(raw: RawView) -> list[str]:
     """The ids of the rows that the messages name, in order, each once."""
     return list(dict.fromkeys(row_id for rows in raw.rows for row_id in rows))
+
+
+def _ui_notes(ui: UiView, at: str) -> list[Row]:
+    """What a person is told of the ui log's mending besides the rows that stand for damage."""
+    rows = [orphans_row(len(ui.orphans), row_id=make.new_row_id(), at=at)] if ui.orphans else []
+    return [*rows, late_row(ui.late, row_id=make.new_row_id(), at=at)] if ui.late else rows
 
 
 def _raw_notes(raw: RawView, at: str) -> list[Row]:

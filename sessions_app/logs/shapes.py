@@ -16,8 +16,10 @@ MAX_SEQ = 2**53
 MAX_STEP = 2**32
 """A record whose number is further than this from the last one's has lost its place: no log loses so many."""
 
-_NEVER_SET = frozenset({"id", "role", "blocks"})
+_NEVER_SET = frozenset({"id", "role", "at", "stamp", "blocks"})
 _NEEDS_CALL = frozenset({"tool-call", "tool-return"})
+_HOLDS: Mapping[str, type | tuple[type, ...]] = {"text": str, "thinking": str, "user-prompt": (str, list)}
+MAX_PLACE_DIGITS = 9
 
 
 def fault_of(record: object) -> str:
@@ -61,6 +63,8 @@ def _is_part(part: object) -> bool:
     kind, call_id = part.get("part_kind"), part.get("tool_call_id")
     if not isinstance(kind, str) or not isinstance(call_id, str | None):
         return False
+    if (held := _HOLDS.get(kind)) is not None:
+        return isinstance(part.get("content"), held)
     return kind not in _NEEDS_CALL or (call_id is not None and isinstance(part.get("tool_name"), str))
 
 
@@ -70,12 +74,32 @@ def _is_add(record: Mapping[str, Any]) -> bool:
         isinstance(row, dict)
         and isinstance(row.get("id"), str)
         and isinstance(row.get("role"), str)
-        and (row["role"] != "assistant" or _is_list_of(dict, row.get("blocks")))
+        and isinstance(row.get("stamp", ""), str)
+        and isinstance(record.get("before", ""), str)
+        and (row["role"] != "assistant" or _are_blocks(row.get("blocks")))
     )
 
 
 def _is_inflight(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("id"), str) and isinstance(record.get("blocks"), dict)
+    blocks = record.get("blocks")
+    return (
+        isinstance(record.get("id"), str)
+        and isinstance(record.get("at", ""), str)
+        and isinstance(blocks, dict)
+        and all(_is_place(key) and _is_block(block) for key, block in blocks.items())
+    )
+
+
+def _are_blocks(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_block, value))
+
+
+def _is_block(block: object) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("call_id", ""), str)
+
+
+def _is_place(key: str) -> bool:
+    return key.isascii() and key.isdigit() and len(key) <= MAX_PLACE_DIGITS
 
 
 def _is_set(record: Mapping[str, Any]) -> bool:

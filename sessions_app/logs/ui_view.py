@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.texts import counted
 from sessions_app.logs.lines import Damage, Scan, scan
 from sessions_app.logs.records import Record, Row, system_row
 from sessions_app.logs.shapes import MAX_STEP
@@ -87,6 +88,16 @@ def late_row(records: list[Record], *, row_id: str = "late", at: str = "") -> Ro
     )
 
 
+def orphans_row(count: int, *, row_id: str = "orphans", at: str = "") -> Row:
+    return system_row(
+        row_id=row_id,
+        at=at,
+        kind="damage",
+        text=f"{counted(count, 'record')} of this conversation's log had lost their place. They are not shown; the "
+        "session's .damaged file keeps them when somebody next writes here.",
+    )
+
+
 class _Fold:
     def __init__(self) -> None:
         self.view = UiView()
@@ -156,6 +167,8 @@ class _Fold:
         view.rows = self._ordered()
         view.open_rows = list(self.open)
         view.damages = list(damages)
+        if view.orphans:
+            view.rows.append(orphans_row(len(view.orphans)))
         if view.late:
             view.rows.append(late_row(view.late))
         return view
@@ -185,9 +198,8 @@ class _Fold:
 
 
 def merge_blocks(blocks: list[dict[str, Any]], changed: dict[str, Any]) -> None:
-    for key in sorted(changed, key=lambda text: int(text) if text.isdecimal() else 0):
-        if not key.isdecimal() or not isinstance(changed[key], dict):
-            continue
+    """``changed``: by their place as text; one behind the end is the next one."""
+    for key in sorted(changed, key=int):
         index = int(key)
         if index < len(blocks):
             blocks[index] = changed[key]

@@ -13,9 +13,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents import events
+from agents.turn import TurnOutcome
 from core.texts import for_terminal
+from sessions_app.logs import Row, SessionLog
+from sessions_app.logs import records as make
 from sessions_app.models import Session
+from sessions_app.places import log_folder, log_leaf
 from sessions_app.start_chat import ChatRequest, chat_session
+from sessions_app.terminal import _answer_in_log
 from sessions_app.terminal_view import RichView
 from tests.sessions.conftest import NOW
 from tests.sessions.models_in_tests import Script
@@ -118,6 +123,49 @@ def test_what_can_not_be_is_refused_and_nothing_is_made(
     with pytest.raises(CommandError, match=reason):
         call_command("chat", "hello", workspace=workspace.path, **options)
     assert not Session.objects.exists()
+
+
+def spoken(row_id: str, text: str) -> Row:
+    return make.user_row(row_id=row_id, at=row_id, stamp=row_id, text=text)
+
+
+def answered(text: str, *, status: str = "done", tool: bool = False) -> Row:
+    call = {"type": "tool_call", "call_id": "c", "tool": "glob", "arguments": {}}
+    blocks = [{"type": "text", "text": text}, *([call] if tool else [])]
+    return make.assistant_row(row_id=f"row {text}", at="", blocks=blocks, status=status)
+
+
+def failed(text: str) -> Row:
+    return make.system_row(row_id=f"row {text}", at="", kind="error", text=text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "outcome"),
+    [
+        ([spoken("s1", "x"), answered("yes")], TurnOutcome("completed", "yes")),
+        (
+            [spoken("s1", "x"), answered("yes"), spoken("s2", "y"), answered("to y")],
+            TurnOutcome("completed", "yes"),
+        ),
+        ([spoken("s1", "x"), answered("look", tool=True), answered("yes")], TurnOutcome("completed", "yes")),
+        (
+            [spoken("s1", "x"), answered("look", tool=True), spoken("s2", "y"), answered("to both")],
+            TurnOutcome("completed", "to both"),
+        ),
+        ([spoken("s0", "w"), answered("to w"), spoken("s1", "x")], TurnOutcome("aborted", "")),
+        ([spoken("s1", "x"), answered("half", status="interrupted")], TurnOutcome("aborted", "half")),
+        ([spoken("s1", "x"), answered("half", status="failed")], TurnOutcome("failed", "half")),
+        ([spoken("s1", "x"), failed("No key.")], TurnOutcome("failed", "", "No key.")),
+        ([], TurnOutcome("aborted", "")),
+    ],
+)
+def test_what_another_process_answered_is_told_as_what_it_was(
+    session: Session, rows: list[Row], outcome: TurnOutcome
+) -> None:
+    log = SessionLog(log_folder(session), log_leaf(session))
+    log.load()
+    log.append(ui=[make.add(row) for row in rows])
+    assert _answer_in_log(session, "s1") == outcome
 
 
 def test_a_models_text_can_not_steer_the_terminal() -> None:

@@ -42,11 +42,41 @@ def test_paths_and_plain_text_are_no_commands() -> None:
 def test_a_session_below_the_level_is_refused_with_the_reason(
     session: Session, probe: list[str], level: str
 ) -> None:
-    session.access_level = level
+    Session.objects.filter(pk=session.pk).update(access_level=level)
     result = commands.run("/probe", session=session, now=NOW)
     assert not result.ok
     assert f"needs access level full; this session has {level}" in result.text
     assert probe == []
+
+
+def test_a_sub_session_has_no_more_than_the_root_has_now(session: Session) -> None:
+    """A person lowered the root: the tree goes down with it, whatever the sub-session's own row says."""
+    child = Session.objects.create(
+        id=f"{session.pk}>child",
+        workspace=session.workspace,
+        parent=session,
+        agent_id="helper",
+        agent_name="Helper",
+        access_level="full",
+        created_at=NOW,
+        last_activity_at=NOW,
+    )
+    calls: list[str] = []
+
+    def handler(context: CommandContext) -> CommandResult:
+        calls.append(context.argument)
+        return CommandResult("done")
+
+    commands.register("probe", handler, needs=Needs(level="full"))
+    try:
+        assert commands.run("/probe", session=child, now=NOW).ok
+        Session.objects.filter(pk=session.pk).update(access_level="workspace")
+        refused = commands.run("/probe", session=child, now=NOW)
+    finally:
+        commands._registry.pop("probe")
+    assert not refused.ok and "this session has workspace" in refused.text
+    assert calls == [""]
+    assert "access workspace," in commands.run("/session info", session=child, now=NOW).text
 
 
 def test_a_user_without_the_permission_is_refused(session: Session, probe: list[str]) -> None:

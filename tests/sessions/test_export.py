@@ -15,7 +15,7 @@ from sessions_app import lease
 from sessions_app.create import create_session
 from sessions_app.delete_session import delete_session, what_goes
 from sessions_app.errors import SessionRefused
-from sessions_app.export_session import exported
+from sessions_app.export_session import _fenced, exported
 from sessions_app.import_session import import_session
 from sessions_app.importers import parse
 from sessions_app.logs import SessionLog, read_session
@@ -51,6 +51,27 @@ def test_a_fence_in_a_result_does_not_end_the_block(session: Session) -> None:
     text = exported(session, format="md")
     assert "`````\n```\n# out of it\n````\n`````" in text
     assert "`ls` #`" in text
+
+
+def test_the_fence_is_found_at_once_whatever_the_length() -> None:
+    """Tried one character at a time, this took minutes."""
+    assert next(_fenced("a" + "`" * 2_000_000 + "b")) == "`" * 2_000_001
+    assert next(_fenced("`` ` no fence in it")) == "```"
+
+
+def test_what_a_stranger_wrote_into_the_log_spoils_no_export(session: Session) -> None:
+    deep: Any = "end"
+    for _ in range(190):
+        deep = [deep]
+    log = talked(session, 1)
+    image = {"kind": "binary", "media_type": "image/png", "data": "not base64!"}
+    said = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": [image, "look"]}]}
+    log.append(raw=[make.message(said)])
+    row = make.user_row(row_id="odd", at="", stamp="", text="look") | {"images": 5, "more": deep}
+    log.append(ui=[make.add(row)])
+    for format in ("md", "json"):
+        assert "look" in exported(session, format=format)
+    assert "[image, not readable]" in exported(session, format="json")
 
 
 def test_json_is_imported_again_as_the_same_conversation(workspace: Workspace) -> None:

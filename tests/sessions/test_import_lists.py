@@ -17,6 +17,7 @@ from sessions_app.importers import FORMATS, ImportFailed, parse
 from sessions_app.importers.building import Stamps
 from sessions_app.importers.message_file import read_messages
 from sessions_app.logs import read_session
+from sessions_app.logs.agreement import results_of
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from tests.sessions.conftest import NOW
@@ -287,6 +288,26 @@ def test_lines_are_counted_once_through_a_long_file() -> None:
     messages = [{"role": "user", "content": f"{n}\n"} for n in range(20_000)]
     found = read_messages(as_array(messages))
     assert (len(found.messages), found.messages[-1].line) == (20_000, 2 + 4 * 19_999)
+
+
+def test_results_are_looked_for_behind_replies_alone() -> None:
+    """Behind every message of a person they used to be looked for as well, to the next reply."""
+
+    class Counted(list[dict[str, Any]]):
+        looked_at = 0
+
+        def __getitem__(self, place: Any) -> Any:
+            self.looked_at += 1
+            return super().__getitem__(place)
+
+    question = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]}
+    call = {"part_kind": "tool-call", "tool_name": "f", "tool_call_id": "c", "args": {}}
+    answer = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "c", "content": "found"}
+    said = [{"kind": "response", "parts": [call]}, {"kind": "request", "parts": [answer]}]
+    messages = Counted([*[question] * 1_000, *said])
+    assert [results_of(messages, place) for place in range(1_000)] == [{}] * 1_000
+    assert messages.looked_at == 1_000
+    assert results_of(messages, 1_000)["c"]["text"] == "found"
 
 
 EXTREMES = ("0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z")

@@ -353,6 +353,13 @@ def test_a_message_of_ten_megabytes_is_a_line_like_any_other(tmp_path: Path) -> 
     assert ids(tmp_path) == ["u0", "u1"]
 
 
+def nested(levels: int) -> object:
+    value: object = "end"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
     ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [-1]}),
     ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [["a0"]]}),
@@ -369,6 +376,27 @@ ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
     ("ui", {"t": "add", "e": 1, "seq": 2**53, "row": {"id": "odd", "role": "system"}}),
     ("ui", {"t": "head", "e": 1, "seq": 7, "archived": -1}),
     ("raw", {"t": "msg", "e": 1, "n": 2**53, "m": reply("x"), "rows": []}),
+    ("raw", {"t": "msg", "e": 1, "n": 6, "m": {"kind": "response", "parts": [{"part_kind": "text"}]}}),
+    ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "user-prompt", "content": None}}),
+    ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "thinking", "content": 5}}),
+    ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "text", "content": "", "x": nested(200)}}),
+    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "system", "x": nested(500)}}),
+    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "user", "stamp": ["x"]}}),
+    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "user"}, "before": 5}),
+    (
+        "ui",
+        {
+            "t": "add",
+            "e": 1,
+            "seq": 7,
+            "row": {"id": "odd", "role": "assistant", "blocks": [{"call_id": []}]},
+        },
+    ),
+    ("ui", {"t": "set", "e": 1, "seq": 7, "id": "u0", "field": "stamp", "value": ["x"]}),
+    ("ui", {"t": "inflight", "e": 1, "seq": 7, "id": "odd", "blocks": {"9" * 5_000: {}}}),
+    ("ui", {"t": "inflight", "e": 1, "seq": 7, "id": "odd", "blocks": {"\u0663": {}}}),
+    ("ui", {"t": "inflight", "e": 1, "seq": 7, "id": "odd", "blocks": {"0": "text"}}),
+    ("ui", {"t": "inflight", "e": 1, "seq": 7, "id": "odd", "at": 5, "blocks": {}}),
 ]
 
 
@@ -392,10 +420,10 @@ def test_a_line_in_another_shape_is_damage_and_the_rest_is_read(
 
 def test_a_number_that_no_view_could_parse_is_read_as_a_word(tmp_path: Path) -> None:
     row = make.user_row(row_id="a", at="t", stamp="t", text="one", images=[], source="")
-    line = json.dumps({"seq": 1, **make.add({**row, "n": float("nan")})})
-    (tmp_path / "abc.ui.jsonl").write_text(f"{line}\n")
+    line = json.dumps({"seq": 1, **make.add({**row, "n": float("nan"), "m": [0.25, float("inf")]})})
+    (tmp_path / "abc.ui.jsonl").write_text(f"{line}\n".replace("Infinity", "-1e999"))
     (shown,) = read_ui(tmp_path / "abc.ui.jsonl").rows
-    assert shown["n"] == "NaN"
+    assert (shown["n"], shown["m"]) == ("NaN", [0.25, "-1e999"])
 
 
 def test_a_killed_call_does_not_show_an_earlier_result_of_the_same_id(tmp_path: Path) -> None:

@@ -59,8 +59,10 @@ def spoken(session: Session, *kinds: str) -> None:
 def settled(session: Session, home: HaloHome) -> Sequence[str]:
     """The nudges in the root's queue after a successor has taken the tree."""
     held = lease.acquire(session.pk)
-    settle(held, home=home, now=NOW)
-    lease.release(held)
+    try:
+        settle(held, home=home, now=NOW)
+    finally:
+        lease.release(held)
     rows = QueuedMessage.objects.filter(session=session, sender="system").order_by("pk")
     return [row.text for row in rows]
 
@@ -196,6 +198,25 @@ def test_a_log_that_can_not_be_read_keeps_what_was_left_for_later(
             settled(session, home)
     assert RunningSession.objects.count() == 1
     assert not QueuedMessage.objects.exists()
+
+
+def test_a_workspace_that_is_away_keeps_what_was_left_for_later(
+    session: Session, agent: Path, home: HaloHome
+) -> None:
+    """A share that isn't mounted yet: its logs aren't empty, they can't be read."""
+    spoken(session, "request")
+    left_behind(session)
+    halo = session.workspace.paths.halo
+    halo.rename(halo.with_name("away"))
+
+    with pytest.raises(FileNotFoundError, match=r"\.halo"):
+        settled(session, home)
+    assert RunningSession.objects.count() == 1
+    assert not QueuedMessage.objects.exists()
+
+    halo.with_name("away").rename(halo)
+    [text] = settled(session, home)
+    assert "in the middle of your own turn" in text
 
 
 def test_the_rows_of_a_tree_that_is_at_work_are_no_leftovers(session: Session) -> None:

@@ -64,7 +64,7 @@ def test_a_command_becomes_a_message_with_its_arguments(session: Session, skills
 def test_a_level_that_is_too_low_is_refused_with_the_reason(
     session: Session, skills: Path, level: str, text: str
 ) -> None:
-    session.access_level = level
+    Session.objects.filter(pk=session.pk).update(access_level=level)
     refused = run(text, session)
     assert (refused.ok, refused.send) == (False, "")
     assert f"needs a session at level full; this one has {level}" in refused.text

@@ -13,7 +13,7 @@ import pytest
 
 from agents.events import AgentEvent, Complete, ToolCall
 from core import clock
-from core.db.models import Event
+from core.db.models import Event, process_values
 from core.paths import HaloHome
 from core.processes import ProcessIdentity, host_name
 from sessions_app import lease, queue, requests, worker
@@ -104,6 +104,19 @@ def test_what_waits_is_found_without_being_woken(
     until(lambda: in_rest(session))
     assert working.close(wait_sec=PATIENCE_SEC)
     assert said(session) == ["before the start", "Found.", "after it", "Found again."]
+
+
+def test_what_a_dead_process_left_of_an_archived_session_is_taken_away(
+    session: Session, agent: Path, home: HaloHome
+) -> None:
+    dead = ProcessIdentity(host_name(), "an earlier boot", 4711, 1)
+    RunningSession.objects.create(session=session, epoch=1, started_at=clock.now(), **process_values(dead))
+    Session.objects.filter(pk=session.pk).update(archived_at=clock.now())
+    working = Worker(home=home, look_sec=1000)
+    working.start()
+    until(lambda: not RunningSession.objects.exists())
+    assert working.close(wait_sec=PATIENCE_SEC)
+    assert queue.waiting(session.pk) == []
 
 
 def test_a_workspace_of_another_host_is_left_to_it(

@@ -239,9 +239,15 @@ class TestThePage:
         ]
         assert shown.count("a picture that can&#x27;t be shown") + shown.count("can't be shown") == 2
 
+    @pytest.mark.parametrize("odd", [[], {}, 5, None, "image/png"])
+    def test_a_picture_whose_type_is_none_is_called_so(self, session: Session, odd: Any) -> None:
+        images = [{"media_type": odd, "data": odd}]
+        write(session, add(user_row(row_id="u", at="", stamp="1", text="look", images=images)))
+        assert "be shown" in html(browser("operator"), session)
+
     def test_half_a_character_and_endless_nesting_are_shown_somehow(self, session: Session) -> None:
         deep: Any = "bottom"
-        for _ in range(200):
+        for _ in range(150):
             deep = [deep]
         call = {"type": "tool_call", "tool": "glob", "arguments": {"x": deep}}
         write(

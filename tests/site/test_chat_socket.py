@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 
 from core import clock
 from core.db.hub import in_thread
 from core.paths import HaloHome
 from sessions_app import queue
+from sessions_app.live import follow
+from sessions_app.live.condition import Condition, read_condition
 from sessions_app.logs.records import add, assistant_row, encode, inflight, system_row
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import raw_log, ui_log
@@ -422,6 +426,45 @@ class TestFollowing:
             await socket.chat_until("chat:system", seq=3)
         assert texts(socket.rows) == ["row 1", "row 2", "row 3"]
 
+    async def test_a_database_that_does_not_answer_costs_no_view_a_row(
+        self, session: Session, cookie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The log had been read by then, and what was read used to be thrown away with the error."""
+        away = threading.Event()
+
+        def condition(session_id: str, *, shown: Collection[str]) -> Condition:
+            if away.is_set() and shown_rows() > 1:
+                away.clear()
+                raise OperationalError("the server is restarting")
+            return read_condition(session_id, shown=shown)
+
+        def shown_rows() -> int:
+            return len(rows_in_log(session))
+
+        monkeypatch.setattr(follow, "read_condition", condition)
+        _append(session, 1)
+        async with chatting(cookie) as socket:
+            await socket.follow(session)
+            away.set()
+            _append(session, 2, start=2)
+            await socket.chat_until("chat:system", seq=3)
+            assert not away.is_set()
+        assert texts(socket.rows) == ["row 1", "row 2", "row 3"]
+
+    async def test_a_row_that_can_not_be_shown_ends_the_view_with_a_word(
+        self, session: Session, cookie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _append(session, 1)
+        async with chatting(cookie) as socket:
+            await socket.follow(session)
+            with monkeypatch.context() as patch:
+                patch.setattr(follow, "row_item", _unshowable)
+                _append(session, 1, start=2)
+                assert (await socket.chat_until("reload"))["reason"] == "rewritten"
+            socket.view.rows = []
+            await socket.follow(session)
+        assert texts(socket.rows) == ["row 1", "row 2"]
+
     async def test_a_place_of_another_log_is_told(self, session: Session, cookie: str) -> None:
         _append(session, 2)
         async with chatting(cookie) as socket:
@@ -474,7 +517,7 @@ class TestFollowing:
         self, session: Session, cookie: str
     ) -> None:
         deep: object = "bottom"
-        for _ in range(200):
+        for _ in range(150):
             deep = [deep]
         call = {"type": "tool_call", "call_id": "c", "tool": "glob \ud800", "arguments": {"x": deep}}
         rows = [
@@ -506,6 +549,10 @@ class TestFollowing:
                 other.view.rows = socket.rows[:1]
                 await other.follow(session, after=1)
         assert texts(socket.rows) == texts(other.rows) == ["row 1", "Hello", "a note"]
+
+
+def _unshowable(*_args: object, **_options: object) -> object:
+    raise TypeError("nothing can show this")
 
 
 def _append(session: Session, count: int, *, start: int | None = None) -> None:
