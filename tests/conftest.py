@@ -25,6 +25,7 @@ NEEDS = {
 }
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for marker, (is_here, package) in NEEDS.items():
         if is_here():
@@ -33,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+    items.sort(key=_time_asked_for, reverse=True)
+
+
+def _time_asked_for(item: pytest.Item) -> float:
+    """The longest go first, so that at the end no worker is left alone with one."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker is not None else 0.0
 
 
 @pytest.hookimpl(trylast=True)

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Processes are killed here, machines are not.
+SETTINGS = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_connections=60")
+
 
 def postgres_folder() -> Path | None:
     """The folder that holds ``initdb`` and ``postgres``: the newest of Debian's, else the path's."""
@@ -54,7 +57,7 @@ def postgres_server(folder: Path) -> Iterator[str]:
     with (folder / "server.log").open("wb") as log:
         # The death of the test run takes the server along: setpriv has the kernel send it SIGQUIT.
         start = [*unprivileged, "setpriv", "--pdeathsig", "QUIT", "--", str(programs / "postgres")]
-        options = f"-h 127.0.0.1 -p {port} -c fsync=off -c max_connections=60".split()
+        options = f"-h 127.0.0.1 -p {port} {' '.join(f'-c {each}' for each in SETTINGS)}".split()
         server = subprocess.Popen(
             [*start, "-D", str(data), "-k", str(sockets), *options], stdout=log, stderr=log
         )

@@ -1,47 +1,29 @@
-"""Everything about rows and claims once more, on a PostgreSQL server of this run's own.
-
-The tests themselves know no database: a second pytest gets ``HALO_TEST_DATABASE_URL``, which
-``halo_site.settings.test`` honours.
-"""
+"""Everything about rows and claims once more, on PostgreSQL."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.postgres import postgres_server
+from tests.again_on_postgresql import again_on_postgresql
 
-ROOT = Path(__file__).resolve().parents[2]
-FILES = (
-    "test_transitions.py",
-    "test_ticker.py",
-    "test_races.py",
-    "test_state_machine.py",
-    "test_wrapper_process.py",
-    "test_wrapper_stopped.py",
-    "test_auto_apply.py",
-    "test_scenarios.py",
-    "test_archive.py",
-    "test_archive_kill.py",
-    "test_tick_plans.py",
-)
+GROUPS = {
+    "rows": (
+        "test_transitions.py",
+        "test_ticker.py",
+        "test_races.py",
+        "test_state_machine.py",
+        "test_tick_plans.py",
+    ),
+    "processes": ("test_wrapper_process.py", "test_wrapper_stopped.py"),
+    "upkeep": ("test_auto_apply.py", "test_scenarios.py", "test_archive.py", "test_archive_kill.py"),
+}
+"""What one server sees; each about as long as the others, since they run side by side."""
 
 
 @pytest.mark.postgres
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("name", FILES)
-def test_on_postgresql(name: str, tmp_path: Path) -> None:
-    with postgres_server(tmp_path) as url:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", f"tests/evolution/{name}", "-q", "-p", "no:xdist"],
-            cwd=ROOT,
-            env={**os.environ, "HALO_TEST_DATABASE_URL": url},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+@pytest.mark.parametrize("group", GROUPS)
+def test_on_postgresql(group: str, tmp_path: Path) -> None:
+    again_on_postgresql((f"tests/evolution/{name}" for name in GROUPS[group]), folder=tmp_path)
