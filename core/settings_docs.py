@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from core.settings_schema import PROVIDER_KEY_VARIABLES, SCHEMA, Setting
+from core.setting import Setting
+from core.settings_schema import PROVIDER_KEY_VARIABLES, SCHEMA
 
 _INTRODUCTION = """\
 # Settings

@@ -20,7 +20,8 @@ from core.bounded_read import UnreadableFileError, read_bounded
 from core.faults import Fault, kind_of, shown
 from core.paths import HaloHome, UnsafePathError, WorkspacePaths, inside
 from core.safe_yaml import MAX_BYTES, Document, YamlError, load
-from core.settings_schema import PROVIDER_KEY_VARIABLES, SCHEMA, Setting, near_keys, setting_of
+from core.setting import Setting
+from core.settings_schema import PROVIDER_KEY_VARIABLES, SCHEMA, near_keys, setting_of
 
 Source = Literal["workspace", "global", "default"]
 

@@ -9,9 +9,10 @@ from typing import Any
 from core.bounded_read import UnreadableFileError
 from core.paths import HaloHome, WorkspacePaths
 from core.safe_yaml import YamlError
+from core.setting import Setting
 from core.settings_file import Settings, read_document, scalar
 from core.settings_save import UNSET
-from core.settings_schema import SCHEMA, Setting
+from core.settings_schema import SCHEMA
 
 _SECTIONS = {
     "general.evolution": "Evolution",

@@ -12,9 +12,10 @@ from django.db import DatabaseError
 from core import clock
 from core.arguments import intermix
 from core.paths import WorkspacePaths, halo_home
+from core.setting import Setting
 from core.settings_file import Settings, scalar
 from core.settings_save import UNSET, SettingsRefusedError, save
-from core.settings_schema import SCHEMA, Setting, UnknownSettingError, setting_of
+from core.settings_schema import SCHEMA, UnknownSettingError, setting_of
 from core.texts import error_words, for_terminal, json_text
 from halo_site.settings_event import announce
 from workspaces.errors import WorkspaceRefused
