@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import re
@@ -13,12 +14,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from core import clock
 from core.processes import ProcessIdentity
+from evolution import transitions
+from halo_site import up as halo_up
+from tests.evolution.rows import Rows
 from tests.postgres import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +119,37 @@ def test_up_serves_restarts_what_dies_and_ends_cleanly(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
+def test_the_service_in_the_docs_leaves_wrappers_alone() -> None:
+    text = (ROOT / "docs/evolution.md").read_text()
+    unit = configparser.ConfigParser()
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(text.partition("```ini\n")[2].partition("```")[0])
+    assert unit["Service"]["KillMode"] == "process"
+    assert unit["Service"]["ExecStart"].endswith("/halo up")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("halo_home")
+def test_it_names_the_wrappers_that_work_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows.make(tmp_path)
+    (run, claim), (_, late) = rows.claimed(), rows.claimed()
+    now = clock.now()
+    mine = ProcessIdentity.current()
+    transitions.write_process(claim, process=mine, now=now)
+    transitions.set_phase(claim, phase="draft", now=now)
+    transitions.write_process(late, process=replace(mine, start_time=mine.start_time - 1), now=now)
+    supervisor = Mock(start_web=lambda: 8000)
+    monkeypatch.setattr(halo_up, "_supervisor", lambda *_, **__: supervisor)
+    monkeypatch.setattr(halo_up.signal, "signal", lambda *_: None)
+    said: list[str] = []
+
+    assert halo_up.up(halo_up.DEFAULTS, say=said.append) == 0
+
+    supervisor.run.assert_called_once_with()
+    assert said[-2:] == [f"{run} works on by itself (pid {os.getpid()}, draft).", "Halo has ended."]
+    assert not any("works on" in line for line in said[:-2])
+
+
 def test_a_taken_port_is_told_with_a_way_out(tmp_path: Path) -> None:
     import socket
 
