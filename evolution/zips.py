@@ -6,6 +6,7 @@ Every file's modification time goes along to the nanosecond (in its entry's comm
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -53,13 +54,15 @@ def pack(folder: Path, target: Path, *, step: Step = lambda name: None) -> None:
 def unpack(archive: Path, folder: Path, *, step: Step = lambda name: None) -> None:
     """Put ``folder`` back; one that stands there is the remainder of a removal and makes way.
 
-    Raises OSError, FileNotFoundError without the zip, ZipDamaged with nothing changed.
+    Raises OSError (also when its files would not find room), FileNotFoundError without the zip, ZipDamaged,
+    with nothing changed.
     """
     temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")
     folder.parent.mkdir(exist_ok=True)
     temporary.mkdir()
     try:
         with _opened(archive) as found:
+            _check_room(found, folder.parent)
             for info in found.infolist():
                 _extract(found, info, temporary)
         step("unzipped")
@@ -190,6 +193,14 @@ def _opened(archive: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(archive)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ZipDamaged(str(error)) from error
+
+
+def _check_room(archive: zipfile.ZipFile, folder: Path) -> None:
+    """A small zip may say that it holds more than any disk; more than it says is never read."""
+    needed, free = sum(info.file_size for info in archive.infolist()), shutil.disk_usage(folder).free
+    if needed > free:
+        words = f"its files take {needed >> 20:,} MB and {free >> 20:,} MB are free"
+        raise OSError(errno.ENOSPC, words, str(folder))
 
 
 def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> None:

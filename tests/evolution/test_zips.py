@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 import zipfile
@@ -134,6 +135,36 @@ def test_a_link_in_a_zip_is_written_as_a_file(tmp_path: Path) -> None:
         made.writestr(info, "/etc/passwd")
     unpack(archive, tmp_path / "out")
     assert not (tmp_path / "out/link").is_symlink()
+
+
+def test_a_zip_that_holds_more_than_there_is_room_for_is_refused_before_it_is_unpacked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder / "attempts/1/zeros", bytes(64 << 20))
+    pack(folder, target(folder))
+    assert target(folder).stat().st_size < 1 << 20
+    before = contents(folder.parent)
+    usage = shutil.disk_usage(folder)._replace(free=63 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    with pytest.raises(OSError, match="its files take 64 MB and 63 MB are free"):
+        unpack(target(folder), folder)
+    assert contents(folder.parent) == before
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=65 << 20))
+    unpack(target(folder), folder)
+    assert (folder / "attempts/1/zeros").stat().st_size == 64 << 20
+
+
+def test_a_zip_that_says_less_than_it_holds_is_damaged(folder: Path) -> None:
+    write(folder / "attempts/1/zeros", bytes(1 << 20))
+    pack(folder, target(folder))
+    data = target(folder).read_bytes()
+    size = (1 << 20).to_bytes(4, "little")
+    assert data.count(size) >= 1
+    target(folder).write_bytes(data.replace(size, (10).to_bytes(4, "little")))
+    before = contents(folder.parent)
+    with pytest.raises(ZipDamaged):
+        unpack(target(folder), folder)
+    assert contents(folder.parent) == before
 
 
 def test_a_damaged_zip_changes_nothing(folder: Path) -> None:
