@@ -37,7 +37,7 @@ def run(text: str, session: Session, *, user: Any = None, now: Any = NOW) -> com
 
 def test_it_is_open_for_an_hour_and_stands_written(session: Session, author: User) -> None:
     done = run("/session authoring", session, user=author)
-    assert done.ok and "2026-01-31T10:30:00" in done.text
+    assert done.ok and "2026-01-31 10:30:00 UTC" in done.text
     session.refresh_from_db()
     assert session.authoring_until == NOW + timedelta(hours=1)
     assert "open for authoring until" in run("/session info", session).text
