@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
@@ -24,7 +24,6 @@ class HaloAdminSite(UnfoldAdminSite):
 
     login_form = LoginForm
     index_title = "Dashboard"
-    site_url = None  # there is no other site to go back to
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request)
@@ -47,6 +46,12 @@ class HaloAdminSite(UnfoldAdminSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         position = {"halo_since": latest().event_id}  # before the board is read: what comes later is told
         return super().index(request, {**position, **_board(request), **(extra_context or {})})
+
+    def app_index(
+        self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseBase:
+        """Django's page of one app's tables: the menu says it better."""
+        return redirect("admin:index")
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
         """The changing part of the first page alone."""

@@ -38,20 +38,14 @@ class Place(admin.SimpleListFilter):
 class SessionAdmin(ReadOnlyAdmin):
     list_before_template = "sessions/list_before.html"
     list_display = (
-        *("title_or_id", "workspace", "agent_id", "access_level", "kind"),
+        *("title_or_id", "workspace", "agent", "access", "what_for"),
         age_column("last_activity_at", "Last active"),
     )
     list_filter = (Place, "kind", "access_level", "workspace")
     list_select_related = ("workspace",)
     search_fields = ("id", "title")
     ordering = ("-last_activity_at",)
-    fields = (
-        *("id", "title", "workspace", "agent_id", "working_dir", "access_level", "kind"),
-        *("exchange_count", "context_tokens", "total_output_tokens", "outside_data_at"),
-        "authoring_until",
-        *("created_at", "last_activity_at", "archived_at"),
-    )
-    readonly_fields = fields
+    fields = readonly_fields = ("id",)  # the page's own template shows the row
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -67,6 +61,18 @@ class SessionAdmin(ReadOnlyAdmin):
     @admin.display(description="Session", ordering="title")
     def title_or_id(self, session: Session) -> str:
         return ("" if session.is_root else "↳ ") + (session.title or session.pk)
+
+    @admin.display(description="Agent", ordering="agent_id")
+    def agent(self, session: Session) -> str:
+        return session.agent_id
+
+    @admin.display(description="Access", ordering="access_level")
+    def access(self, session: Session) -> str:
+        return session.access_level
+
+    @admin.display(description="Kind", ordering="kind")
+    def what_for(self, session: Session) -> str:
+        return session.kind
 
     def change_view(
         self,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from core.texts import moment_words
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.score import ScoreSummary
 from evolution.models import EvolutionRun
@@ -125,8 +126,8 @@ def _earliest(moments: Iterable[datetime | None]) -> datetime | None:
 
 
 def _moment(moment: datetime | None) -> str:
-    return f"{moment.astimezone(UTC):%d %b %H:%M:%S}" if moment else ""
+    return moment_words(moment) if moment else ""
 
 
 def _since(moment: datetime) -> str:
-    return f"since {moment.astimezone(UTC):%d %b %H:%M:%S}"
+    return f"since {moment_words(moment)}"

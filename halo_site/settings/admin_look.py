@@ -16,6 +16,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Halo",
     "SITE_HEADER": "Halo",
     "SITE_SUBHEADER": "Agents under review",
+    "SITE_URL": None,  # there is no other site to go back to
     "SITE_SYMBOL": "trip_origin",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("halo/icon.svg")}

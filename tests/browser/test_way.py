@@ -44,7 +44,7 @@ def test_by_mouse(width: int, scheme: str, visit: Callable[..., Page], place: Pl
     expect(page.locator("#top h1")).to_contain_text(TOO_LONG)
     if width == NARROW:
         page.get_by_role("button", name=MENU).click()
-    page.get_by_role("link", name="Runs").click()
+    page.locator("#nav-sidebar").get_by_role("link", name="Runs").click()
     _is_drafted(page, place)
     _run_of(page, place).click()
     expect(page.locator("#evidence").get_by_text(NEW_RULE).first).to_be_visible()

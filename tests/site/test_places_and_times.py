@@ -146,6 +146,17 @@ def test_every_list_says_how_long_ago_and_when_exactly(session: Session, rows: R
         assert not DJANGOS.search(html), path
 
 
+def test_a_session_is_told_in_words_before_what_was_said(session: Session) -> None:
+    html = html_of(f"{SESSIONS}{session.pk}/change/")
+    told = " ".join(re.sub(r"<[^>]+>", " ", html.partition('id="about"')[2].partition("</dl>")[0]).split())
+
+    assert told.startswith(
+        f">About it Id {session.pk} Workspace workspace Agent Helper ( helper ) Access full"
+    )
+    assert "So far 0 exchanges, 0 tokens in context, 0 written" in told
+    assert html.index("Open the chat") < html.index('id="about"') < html.index("What was said")
+
+
 def test_pages_of_one_row_say_when_exactly(session: Session, rows: Rows) -> None:
     run = rows.in_review()
     note(user=person("operator"), model=EvolutionRun, row_id=run.pk, text="Looked at")
