@@ -16,6 +16,7 @@ from core.db.rest.errors import ApiError, responses
 from core.ids import is_session_id
 from sessions_app.errors import SessionRefused
 from sessions_app.logs.records_after import records_after
+from sessions_app.logs.shown import DEEPEST, shown
 from sessions_app.models import Session
 from sessions_app.places import ui_log
 from sessions_app.selectors import archived_rows
@@ -110,7 +111,12 @@ def read_log(
     limit: int = Query(MAX_RECORDS, ge=1, le=MAX_RECORDS),
 ) -> Any:
     found = records_after(ui_log(found_session(session_id)), after=after, limit=limit)
-    return {"records": found.records, "last": found.last, "more": found.more, "reload": found.reload}
+    return {
+        "records": shown(found.records, DEEPEST),
+        "last": found.last,
+        "more": found.more,
+        "reload": found.reload,
+    }
 
 
 @router.get(
@@ -121,7 +127,7 @@ def read_log(
 )
 def read_archive(request: HttpRequest, session_id: str, number: int = Path(ge=1, le=MAX_NUMBER)) -> Any:
     try:
-        return {"number": number, "rows": archived_rows(found_session(session_id), number)}
+        return {"number": number, "rows": shown(archived_rows(found_session(session_id), number), DEEPEST)}
     except SessionRefused as error:
         raise ApiError(404, error.code, str(error)) from error
 

@@ -16,6 +16,7 @@ from sessions_app.logs import Row, read_session
 from sessions_app.logs.agreement import plain_text
 from sessions_app.logs.records import Message
 from sessions_app.logs.segments import earlier_rows
+from sessions_app.logs.shown import DEEPEST, shown
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 
@@ -26,7 +27,10 @@ _TICKS = re.compile("`+")
 def exported(session: Session, *, format: str) -> str:
     """The whole conversation, archived parts included. Raises OSError."""
     ui, raw = read_session(log_folder(session), log_leaf(session))
-    rows = [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]
+    rows = [
+        shown(row, DEEPEST)
+        for row in (*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows)
+    ]
     if format == "md":
         return "\n".join(_markdown(session, rows)) + "\n"
     value = {
@@ -37,7 +41,7 @@ def exported(session: Session, *, format: str) -> str:
             "created_at": clock.stamp(session.created_at),
             "outside_data": session.outside_data_at is not None,
         },
-        "messages": [_message(message) for message in raw.messages],
+        "messages": [_message(shown(message, DEEPEST)) for message in raw.messages],
         "rows": rows,
     }
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

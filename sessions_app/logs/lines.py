@@ -7,13 +7,8 @@ import math
 from dataclasses import dataclass, field
 
 from core import collector
-from core.texts import nests_deeper
 from sessions_app.logs.records import Record
 from sessions_app.logs.shapes import fault_of
-
-MAX_NESTING = 200
-"""The parser's own limit depends on who calls it; a line must not be damage to one reader and sound to another."""
-TOO_DEEP = f"nested deeper than {MAX_NESTING} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +60,7 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
             found = [_decoder.raw_decode(line) for line in lines]
     except (ValueError, RecursionError):
         return False
-    if any(
-        end != len(line) or fault_of(value) or _is_too_deep(line, value)
-        for (value, end), line in zip(found, lines, strict=True)
-    ):
+    if any(end != len(line) or fault_of(value) for (value, end), line in zip(found, lines, strict=True)):
         return False
     result.records = [value for value, _ in found]
     return True
@@ -77,20 +69,12 @@ def _scan_sound(data: bytes, result: Scan) -> bool:
 def _parse(line: bytes) -> Record | str:
     """The record in ``line``, or what is wrong with it."""
     try:
-        text = line.decode()
-        value = _decode(text)
+        value = _decode(line.decode())
     except UnicodeDecodeError as error:
         return f"not UTF-8 at byte {error.start}"
-    except RecursionError:
-        return TOO_DEEP
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return "NUL bytes" if b"\0" in line else f"not JSON: {error}"
-    return TOO_DEEP if _is_too_deep(text, value) else fault_of(value) or value
-
-
-def _is_too_deep(line: str, value: object) -> bool:
-    """The brackets are counted first: nearly every line has fewer than could nest so deep."""
-    return line.count("[") + line.count("{") > MAX_NESTING and nests_deeper(value, MAX_NESTING)
+    return fault_of(value) or value
 
 
 def _number(text: str) -> float | str:

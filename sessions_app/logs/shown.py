@@ -6,6 +6,8 @@ from typing import Any
 
 from core.texts import MAX_DEPTH, encodable
 
+DEEPEST = 200
+"""What encoders take at the most, for whoever wants all that a log holds."""
 TOO_DEEP = "(nested too deeply to be shown)"
 
 

@@ -19,16 +19,11 @@ def record(line: bytes) -> dict[str, Any] | None:
         value = json.loads(line.decode("utf-8"), parse_constant=str, parse_float=number)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and nesting(value) <= 200 and is_formed(value) else None
+    return value if isinstance(value, dict) and is_formed(value) else None
 
 
 def number(text: str) -> float | str:
     return text if float(text) in (float("inf"), float("-inf")) else float(text)
-
-
-def nesting(value: object) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(nesting, inner), default=0)
 
 
 def is_formed(found: dict[str, Any]) -> bool:

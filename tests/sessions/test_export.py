@@ -61,7 +61,7 @@ def test_the_fence_is_found_at_once_whatever_the_length() -> None:
 
 def test_what_a_stranger_wrote_into_the_log_spoils_no_export(session: Session) -> None:
     deep: Any = "end"
-    for _ in range(190):
+    for _ in range(700):
         deep = [deep]
     log = talked(session, 1)
     image = {"kind": "binary", "media_type": "image/png", "data": "not base64!"}
@@ -72,6 +72,7 @@ def test_what_a_stranger_wrote_into_the_log_spoils_no_export(session: Session) -
     for format in ("md", "json"):
         assert "look" in exported(session, format=format)
     assert "[image, not readable]" in exported(session, format="json")
+    assert "look" in run("show", session.pk) and "look" in run("show", session.pk, "--json")
 
 
 def test_json_is_imported_again_as_the_same_conversation(workspace: Workspace) -> None:

@@ -353,13 +353,6 @@ def test_a_message_of_ten_megabytes_is_a_line_like_any_other(tmp_path: Path) -> 
     assert ids(tmp_path) == ["u0", "u1"]
 
 
-def nested(levels: int) -> object:
-    value: object = "end"
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
     ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [-1]}),
     ("raw", {"t": "msg", "e": 1, "n": 6, "m": reply("x"), "rows": [["a0"]]}),
@@ -379,8 +372,6 @@ ODD_RECORDS: list[tuple[str, dict[str, object]]] = [
     ("raw", {"t": "msg", "e": 1, "n": 6, "m": {"kind": "response", "parts": [{"part_kind": "text"}]}}),
     ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "user-prompt", "content": None}}),
     ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "thinking", "content": 5}}),
-    ("raw", {"t": "part", "e": 1, "n": 5, "p": {"part_kind": "text", "content": "", "x": nested(200)}}),
-    ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "system", "x": nested(500)}}),
     ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "user", "stamp": ["x"]}}),
     ("ui", {"t": "add", "e": 1, "seq": 7, "row": {"id": "odd", "role": "user"}, "before": 5}),
     (

@@ -247,7 +247,7 @@ class TestThePage:
 
     def test_half_a_character_and_endless_nesting_are_shown_somehow(self, session: Session) -> None:
         deep: Any = "bottom"
-        for _ in range(150):
+        for _ in range(200):
             deep = [deep]
         call = {"type": "tool_call", "tool": "glob", "arguments": {"x": deep}}
         write(

@@ -517,7 +517,7 @@ class TestFollowing:
         self, session: Session, cookie: str
     ) -> None:
         deep: object = "bottom"
-        for _ in range(150):
+        for _ in range(200):
             deep = [deep]
         call = {"type": "tool_call", "call_id": "c", "tool": "glob \ud800", "arguments": {"x": deep}}
         rows = [

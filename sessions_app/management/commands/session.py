@@ -25,6 +25,7 @@ from sessions_app.importers import FORMATS, ImportFailed
 from sessions_app.importers.lock import ImportLockHeld
 from sessions_app.logs import read_session
 from sessions_app.logs.segments import earlier_rows
+from sessions_app.logs.shown import DEEPEST, shown
 from sessions_app.models import Session
 from sessions_app.places import log_folder, log_leaf
 from sessions_app.rename_session import rename_session
@@ -111,14 +112,13 @@ class Command(BaseCommand):
         ui, raw = read_session(log_folder(session), log_leaf(session))
         if options["json"]:
             rows = [*earlier_rows(log_folder(session), log_leaf(session), ui.archived), *ui.rows]
+            said = shown({"rows": rows, "messages": raw.messages}, DEEPEST)
             below = [
                 {"id": branch.session.pk, "agent": branch.session.agent_id, "state": branch.state}
                 for branch in tree_of(session).branches
                 if is_below(branch.session.pk, session.pk)
             ]
-            self._print_json(
-                _described(session) | {"sub_sessions": below, "rows": rows, "messages": raw.messages}
-            )
+            self._print_json(_described(session) | {"sub_sessions": below} | said)
             return
         self.stdout.write(
             f"{session.pk}: {for_terminal(session.title) or '(no message yet)'}\n"
