@@ -139,7 +139,9 @@ def _whole_blocks(
     reply: Message, streamed: Sequence[dict[str, Any]], results: Mapping[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The message's own blocks; of a tool's result what a person was shown, which may be more."""
-    shown = {block.get("call_id"): block["result"] for block in streamed if "result" in block}
+    shown = {
+        block["call_id"]: block["result"] for block in streamed if "result" in block and "call_id" in block
+    }
     blocks = [block for part in reply["parts"] if (block := _block(part, results))]
     return [
         {**block, "result": shown[block["call_id"]]} if block.get("call_id") in shown else block

@@ -343,6 +343,16 @@ def test_a_reply_that_was_saved_whole_is_shown_whole_after_a_kill(
     assert view.open_rows == []
 
 
+def test_a_block_that_names_no_call_leaves_a_whole_reply_as_it_is(tmp_path: Path) -> None:
+    """Somebody wrote it into the row in flight; every later load raised."""
+    log = opened(tmp_path)
+    log.append(ui=[make.inflight("r", STAMP, {"0": {"type": "tool_call", "result": {"text": "odd"}}})])
+    log.append(raw=[make.message(reply("all of it"), ["r"])])
+    ui, _ = opened(tmp_path, epoch=2).load()
+    (row,) = ui.rows
+    assert (row["status"], row["blocks"]) == ("done", [{"type": "text", "text": "all of it"}])
+
+
 def test_a_message_of_ten_megabytes_is_a_line_like_any_other(tmp_path: Path) -> None:
     log = opened(tmp_path)
     text = "x\u2028y\u202e\u200b\0" * 2_000_000
