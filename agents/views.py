@@ -105,7 +105,8 @@ def _session_view(
     working_dir: Path | None,
 ) -> View:
     shared = global_folder.resolve()
-    mounts = [*(Mount(path, path) for path in _readable(extra)), *mounts]
+    readable = _readable(extra)
+    mounts = [*(Mount(path, path) for path in readable), *mounts]
     mounts += [Mount(shared / name, shared / name) for name in GLOBAL_PROMPT_FILES]
     shell: Shell = "sandbox"
     return View(
@@ -113,7 +114,7 @@ def _session_view(
         mounts=tuple(mounts),
         shell=shell,
         working_dir=working_dir,
-        hidden=_hidden(shared.parent, root),
+        hidden=_under_every_name(_hidden(shared.parent, root), readable),
         guard_surface=True,
     )
 
@@ -123,6 +124,15 @@ def _hidden(home: Path, root: Path) -> tuple[Path, ...]:
     if home == root / ".halo":
         return (home / "secrets", *(home / f"halo.sqlite3{end}" for end in ("", "-wal", "-shm", "-journal")))
     return (home,)
+
+
+def _under_every_name(hidden: tuple[Path, ...], readable: Iterable[Path]) -> tuple[Path, ...]:
+    """What lies in a readable folder whose path leads through a link has a second name there."""
+    reals = [(path, path.resolve()) for path in readable]
+    names = [
+        path / one.relative_to(real) for path, real in reals for one in hidden if one.is_relative_to(real)
+    ]
+    return tuple(dict.fromkeys([*hidden, *names]))
 
 
 def _readable(extra: Iterable[Path]) -> list[Path]:

@@ -15,6 +15,7 @@ import pytest
 
 from agents import sandbox, shell, views
 from agents.tools.context import ToolContext, ToolError, ToolLimits
+from agents.tools.file_read import file_read
 from agents.tools.grep import grep
 from agents.tools.shell_exec import shell_exec
 from agents.view import View
@@ -240,6 +241,21 @@ def test_paths_that_a_setting_allows_are_readable(place: Place, tmp_path: Path) 
     view = views.workspace_view(place.root, place.global_folder, [allowed, tmp_path / "absent"])
     assert run(view, f"cat {allowed}/a.csv; echo x > {allowed}/b").startswith("1,2\n")
     assert not (allowed / "b").exists()
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_home_within_such_a_path_stays_hidden(place: Place, tmp_path: Path, through_a_link: bool) -> None:
+    alias = tmp_path.with_name(f"{tmp_path.name}-alias")
+    alias.symlink_to(tmp_path.parent)
+    allowed = alias / tmp_path.name if through_a_link else tmp_path
+    (tmp_path / "a.csv").write_text("1,2\n")
+    view = views.readonly_view(place.root, place.global_folder, [allowed])
+    secret = f"{allowed}/home/secrets/settings.yaml"
+    out = run(view, f"cat {allowed}/a.csv; cat {secret} {place.home}/secrets/*; ls {allowed}/home")
+    assert out.startswith("1,2\n") and "sk-secret" not in out and "secrets\n" not in out
+    with pytest.raises(ToolError):
+        file_read(ToolContext(view), secret)
+    assert "1,2" in file_read(ToolContext(view), f"{allowed}/a.csv")
 
 
 def test_a_timeout_ends_everything_inside(view: View, place: Place, held: Held) -> None:
