@@ -1,4 +1,4 @@
-"""What several briefs show: the frozen prompt surface, changed files, earlier drafts, artifact formats."""
+"""What several briefs show: the frozen prompt surface, changed files, earlier drafts."""
 
 from __future__ import annotations
 
@@ -6,36 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evolution.artifacts.frozen import Listing, PromptFile
 from evolution.briefs.layout import block, bullets, field, section
 
 
 @dataclass(frozen=True, slots=True)
-class ContextFile:
-    """A prompt file as frozen; ``rel`` is below ``.halo``, ``scope``: workspace, global, builtin."""
-
-    rel: str
-    scope: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContextItem:
-    """An agent or a skill that was on offer."""
-
-    id: str
-    scope: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class FrozenContext:
-    """``evo-context.json``, typed. ``path`` is that file, which also holds the assembled system prompt."""
+    """What a brief shows of ``evo-context.json``. ``path`` is that file; it also holds the whole system prompt."""
 
     path: Path
-    agent_id: str
-    files: tuple[ContextFile, ...]
-    agents: tuple[ContextItem, ...] = ()
-    skills: tuple[ContextItem, ...] = ()
+    files: tuple[PromptFile, ...]
+    agents: tuple[Listing, ...] = ()
+    skills: tuple[Listing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +42,6 @@ class ChangedFile:
     diff: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """``testScenario`` of a ``patch.md``."""
-
-    agent_id: str
-    original_message: str
-    test_message: str
-
-
-SCORE_FORMAT = """Write one JSON object and nothing else to the file named `Score`:
-
-{
-  "lint": 0-100, "behavior": 0-100, "scope": 0-100,
-  "confidence": "high" | "medium" | "low",
-  "notes": "two to five sentences: what you compared, what decided each number",
-  "checks": {
-    "patchInSandbox": "pass" | "fail",
-    "usedInDryRun": "yes" | "no" | "unclear",
-    "probe": "valid" | "soft" | "invalid",
-    "probeLanguage": "same" | "different"
-  }
-}
-
-The three figures are whole numbers; 50 means neither better nor worse. No average: it is computed for you."""
-
-
 def context_sections(context: FrozenContext, *, differs: Sequence[str]) -> str:
     """The prompt surface as it was when the run was asked for, and where the live one has moved on since."""
     shown = [block(f"{item.rel} ({item.scope})", item.content, rest=context.path) for item in context.files]
@@ -100,7 +56,7 @@ def context_sections(context: FrozenContext, *, differs: Sequence[str]) -> str:
     )
 
 
-def _items(items: Sequence[ContextItem]) -> str:
+def _items(items: Sequence[Listing]) -> str:
     return bullets((f"{item.id} ({item.scope}): {item.description}" for item in items), empty="None.")
 
 
@@ -142,13 +98,4 @@ def changes_section(changed: Sequence[ChangedFile]) -> str:
         section("Changed files", *(block(item.rel, item.diff) for item in changed))
         if changed
         else section("Changed files", "None.")
-    )
-
-
-def scenario_section(scenario: Scenario) -> str:
-    return section(
-        "Scenario",
-        field("Scenario agent", scenario.agent_id),
-        block("originalMessage", scenario.original_message),
-        block("testMessage", scenario.test_message),
     )

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from evolution.briefs.layout import brief, fields, section
-from evolution.briefs.parts import (
-    SCORE_FORMAT,
-    ChangedFile,
-    Scenario,
-    changes_section,
-    hint_section,
-    scenario_section,
-)
+from evolution.artifacts.patch import Scenario
+from evolution.briefs.judging import judging_brief
+from evolution.briefs.parts import ChangedFile, hint_section
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,46 +53,32 @@ _OF_A_KEPT_SCENARIO = (
 
 
 def regress_brief(item: RegressBrief) -> str:
-    task = section(
-        "Task",
-        (_OF_A_KEPT_SCENARIO if item.scenario_id else _OF_A_SOURCE)
-        + "Read all of them, then write the score. End with one line: the three figures and your "
-        "confidence.",
-    )
-    run = section(
-        "Run",
-        fields(
-            [
-                ("Apply", f"apply-{item.apply_id}"),
-                ("Run", f"run-{item.run_id}"),
-                ("Scenario kept", f"scenario-{item.scenario_id}" if item.scenario_id else None),
-                ("Sample", item.sample),
-                ("Language", item.language),
-            ]
-        ),
-        "Write `notes` in `Language`.",
-    )
-    read = section(
-        "Read",
-        fields(
-            [
-                ("Patch", item.patch),
-                ("Baseline", item.baseline),
-                ("Dry run", item.dry_run),
-                ("Answer", item.answer),
-                ("Base", item.base),
-                ("Sandbox", item.sandbox),
-            ]
-        ),
-    )
-    return brief(
+    task = (
+        _OF_A_KEPT_SCENARIO if item.scenario_id else _OF_A_SOURCE
+    ) + "Read all of them, then write the score. End with one line: the three figures and your confidence."
+    return judging_brief(
         "regress",
-        task,
-        run,
-        read,
-        section("Write", fields([("Score", item.score)]), SCORE_FORMAT),
-        hint_section("Hint", item.hint, empty="None was given."),
-        hint_section("Reviewer's hint", item.reviewer_hint, empty="None."),
-        scenario_section(item.scenario),
-        changes_section(item.changed),
+        task=task,
+        judged=[
+            ("Apply", f"apply-{item.apply_id}"),
+            ("Run", f"run-{item.run_id}"),
+            ("Scenario kept", f"scenario-{item.scenario_id}" if item.scenario_id else None),
+            ("Sample", item.sample),
+            ("Language", item.language),
+        ],
+        read=[
+            ("Patch", item.patch),
+            ("Baseline", item.baseline),
+            ("Dry run", item.dry_run),
+            ("Answer", item.answer),
+            ("Base", item.base),
+            ("Sandbox", item.sandbox),
+        ],
+        score=item.score,
+        hints=[
+            hint_section("Hint", item.hint, empty="None was given."),
+            hint_section("Reviewer's hint", item.reviewer_hint, empty="None."),
+        ],
+        scenario=item.scenario,
+        changed=item.changed,
     )

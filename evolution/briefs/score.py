@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from evolution.briefs.layout import brief, fields, section
-from evolution.briefs.parts import (
-    SCORE_FORMAT,
-    ChangedFile,
-    Scenario,
-    changes_section,
-    hint_section,
-    scenario_section,
-)
+from evolution.artifacts.patch import Scenario
+from evolution.briefs.judging import judging_brief
+from evolution.briefs.parts import ChangedFile, hint_section
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +32,33 @@ class ScoreBrief:
 
 
 def score_brief(item: ScoreBrief) -> str:
-    task = section(
-        "Task",
+    task = (
         "Judge the drafted change. `Baseline` is what the agent really answered to `originalMessage`; "
         "`Dry run` is what it answers to `testMessage` with the change, `Control` what it answers to the "
         "same message without it. Read all of them, the patch and the changed file, then write the score. "
-        "End with one line: the three figures and your confidence.",
+        "End with one line: the three figures and your confidence."
     )
-    run = section(
-        "Run",
-        fields(
-            [
-                ("Run", f"run-{item.run_id}"),
-                ("Sample", item.sample),
-                ("Agent", item.agent_id),
-                ("Language", item.language),
-            ]
-        ),
-        "Write `notes` in `Language`.",
-    )
-    read = section(
-        "Read",
-        fields(
-            [
-                ("Patch", item.patch),
-                ("Baseline", item.baseline),
-                ("Control", item.control if item.control is not None else "none was run"),
-                ("Dry run", item.dry_run),
-                ("Tool flow", item.tool_flow),
-                ("Base", item.base),
-                ("Sandbox", item.sandbox),
-            ]
-        ),
-    )
-    return brief(
+    no_hint = "None was given: judge by the agent's own rules and the patch's aim."
+    return judging_brief(
         "score",
-        task,
-        run,
-        read,
-        section("Write", fields([("Score", item.score)]), SCORE_FORMAT),
-        hint_section(
-            "Hint", item.hint, empty="None was given: judge by the agent's own rules and the patch's aim."
-        ),
-        scenario_section(item.scenario),
-        changes_section(item.changed),
+        task=task,
+        judged=[
+            ("Run", f"run-{item.run_id}"),
+            ("Sample", item.sample),
+            ("Agent", item.agent_id),
+            ("Language", item.language),
+        ],
+        read=[
+            ("Patch", item.patch),
+            ("Baseline", item.baseline),
+            ("Control", item.control if item.control is not None else "none was run"),
+            ("Dry run", item.dry_run),
+            ("Tool flow", item.tool_flow),
+            ("Base", item.base),
+            ("Sandbox", item.sandbox),
+        ],
+        score=item.score,
+        hints=[hint_section("Hint", item.hint, empty=no_hint)],
+        scenario=item.scenario,
+        changed=item.changed,
     )

@@ -13,8 +13,8 @@ from agents.views import GLOBAL_PROMPT_FILES, folder_view, overlay_view
 from evolution import changes, sandbox
 from evolution.artifacts import frozen
 from evolution.artifacts.files import AttemptFiles
-from evolution.artifacts.patch import Patch
-from evolution.briefs.parts import ChangedFile, Scenario
+from evolution.artifacts.patch import Scenario
+from evolution.briefs.parts import ChangedFile
 from evolution.errors import PhaseFailed
 from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
 from evolution.surface_folder import read_surface
@@ -116,11 +116,6 @@ def failure_of(result: ChildResult) -> str:
         error = " ".join(result.error.split())[:500]
         return f"it ended with exit code {result.exit_code}{f': {error}' if error else ''}"
     return ""
-
-
-def brief_scenario(patch: Patch) -> Scenario:
-    scenario = patch.scenario
-    return Scenario(scenario.agent_id, scenario.original_message, scenario.test_message)
 
 
 def changed_files(ctx: PhaseContext, folder: Path, rels: Sequence[str]) -> tuple[ChangedFile, ...]:

@@ -16,7 +16,7 @@ from evolution.artifacts.patch import (
 from evolution.artifacts.results import Draft, DryRunFailure
 from evolution.briefs.draft import DraftBrief, draft_brief
 from evolution.briefs.fix import FixBrief, fix_brief
-from evolution.briefs.parts import ContextFile, ContextItem, EarlierDraft, FrozenContext
+from evolution.briefs.parts import EarlierDraft, FrozenContext
 from evolution.checks import check_changes, check_locks
 from evolution.conversation import answer_after, find_user_message
 from evolution.errors import PhaseFailed, PhaseSkipped
@@ -156,10 +156,4 @@ def _context(ctx: PhaseContext, inputs: frozen.FrozenFiles) -> FrozenContext:
         context = frozen.read_context(ctx.frozen)
     except frozen.FrozenUnreadable as error:
         raise PhaseFailed(f"The run's frozen files can't be used: {error}.") from error
-    return FrozenContext(
-        path=inputs.context,
-        agent_id=context.agent_id,
-        files=tuple(ContextFile(item.rel, item.scope, item.content) for item in context.files),
-        agents=tuple(ContextItem(item.id, item.scope, item.description) for item in context.agents),
-        skills=tuple(ContextItem(item.id, item.scope, item.description) for item in context.skills),
-    )
+    return FrozenContext(inputs.context, context.files, context.agents, context.skills)

@@ -8,7 +8,7 @@ from pathlib import Path
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.results import Control, Draft, DryRun, DryRunFailure
 from evolution.errors import PhaseFailed
-from evolution.phases.common import ask_scenario, brief_scenario, failure_of
+from evolution.phases.common import ask_scenario, failure_of
 from evolution.phases.context import ChildResult, PhaseContext
 
 NEVER_SUCCEEDED = "dry-run never succeeded"
@@ -34,7 +34,7 @@ def _answer(ctx: PhaseContext, draft: Draft, *, number: int) -> str | DryRunFail
     result = ask_scenario(
         ctx,
         surface=files.sandbox,
-        scenario=brief_scenario(draft.patch),
+        scenario=draft.patch.scenario,
         session=f"dry-run-{number}",
         output=files.dry_run_output,
     )
@@ -65,7 +65,7 @@ def control(ctx: PhaseContext, draft: Draft) -> Control:
     result = ask_scenario(
         ctx,
         surface=files.base,
-        scenario=brief_scenario(draft.patch),
+        scenario=draft.patch.scenario,
         session="control",
         output=files.control_output,
     )

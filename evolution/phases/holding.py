@@ -8,8 +8,9 @@ from pathlib import Path
 from statistics import median_low
 
 from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.patch import Scenario
 from evolution.artifacts.score import Score, ScoreSummary, summarise, write_summary
-from evolution.briefs.parts import ChangedFile, Scenario
+from evolution.briefs.parts import ChangedFile
 from evolution.briefs.regress import RegressBrief, regress_brief
 from evolution.errors import PhaseFailed
 from evolution.phases.asking import ask_score

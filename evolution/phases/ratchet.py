@@ -10,8 +10,8 @@ from typing import Any
 from core import atomic, clock
 from core.ids import is_row_id
 from evolution.artifacts.files import AttemptFiles
+from evolution.artifacts.patch import Scenario
 from evolution.artifacts.results import Kept, KeptResult, Merge
-from evolution.briefs.parts import Scenario
 from evolution.errors import PhaseFailed
 from evolution.phases.common import changed_files
 from evolution.phases.context import PhaseContext

@@ -9,7 +9,7 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import Patch, PatchInvalid, read_patch
 from evolution.artifacts.results import Merge, RegressedRun, Regression, Source
 from evolution.errors import PhaseFailed
-from evolution.phases.common import brief_scenario, changed_files
+from evolution.phases.common import changed_files
 from evolution.phases.context import PhaseContext
 from evolution.phases.holding import FLOOR, Case, Judgement, hold
 
@@ -42,7 +42,7 @@ def _case(ctx: PhaseContext, source: Source, merged: Merge, hint: str) -> Case:
     return Case(
         name=source.run_id,
         run_id=source.run_id,
-        scenario=brief_scenario(_patch(source, approved.patch)),
+        scenario=_patch(source, approved.patch).scenario,
         files=files,
         patch=approved.patch,
         baseline=approved.baseline,

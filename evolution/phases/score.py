@@ -8,7 +8,7 @@ from evolution.artifacts.results import Control, DryRun
 from evolution.artifacts.score import ScoreSummary, summarise, write_summary
 from evolution.briefs.score import ScoreBrief, score_brief
 from evolution.phases.asking import ask_score
-from evolution.phases.common import brief_scenario, changed_files, read_meta
+from evolution.phases.common import changed_files, read_meta
 from evolution.phases.context import PhaseContext
 
 
@@ -39,7 +39,7 @@ def _brief(ctx: PhaseContext, dry: DryRun, control: Control, sample: int) -> Sco
         agent_id=meta.agent_id,
         language=ctx.language,
         hint=ctx.hint,
-        scenario=brief_scenario(dry.draft.patch),
+        scenario=dry.draft.patch.scenario,
         patch=files.patch,
         tool_flow=FrozenFiles(ctx.frozen).tool_flow,
         baseline=files.baseline,

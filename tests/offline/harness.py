@@ -14,8 +14,10 @@ from agents.events import AgentEvent
 from agents.loop import run_turn
 from agents.turn import ModelChoice, Turn, View
 from agents.views import folder_view, readonly_view
+from evolution.artifacts.frozen import PromptFile
+from evolution.artifacts.patch import Scenario
 from evolution.briefs.draft import DraftBrief
-from evolution.briefs.parts import ChangedFile, ContextFile, FrozenContext, Scenario
+from evolution.briefs.parts import ChangedFile, FrozenContext
 from evolution.briefs.score import ScoreBrief
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -104,8 +106,8 @@ class Attempt:
             "skip": self.folder / ".skip.md",
         }
         if "context" not in changes:
-            frozen = (ContextFile(target, "workspace", (self.base / target).read_text()),)
-            values["context"] = FrozenContext(self.folder / "evo-context.json", "support", frozen)
+            frozen = (PromptFile(target, "workspace", (self.base / target).read_text()),)
+            values["context"] = FrozenContext(self.folder / "evo-context.json", frozen)
         return DraftBrief(**{**values, **changes})  # type: ignore[arg-type]
 
     def changed(self) -> tuple[ChangedFile, ...]:

@@ -10,9 +10,10 @@ import yaml
 
 from agents.providers.offline.obey import fit
 from agents.providers.offline.rules import Rule
+from evolution.artifacts.frozen import PromptFile
 from evolution.briefs.draft import draft_brief
 from evolution.briefs.fix import FixBrief, fix_brief
-from evolution.briefs.parts import ContextFile, EarlierDraft, FrozenContext
+from evolution.briefs.parts import EarlierDraft, FrozenContext
 from tests.offline import harness
 from tests.offline.conftest import LONG, Asking
 from tests.offline.harness import Attempt
@@ -142,8 +143,7 @@ async def test_a_global_file_becomes_a_copy_in_the_workspace(attempt: Attempt) -
         (halo / TARGET).unlink()
     frozen = FrozenContext(
         attempt.folder / "evo-context.json",
-        "support",
-        (ContextFile(TARGET, "global", "# Support\n\nYou help.\n"),),
+        (PromptFile(TARGET, "global", "# Support\n\nYou help.\n"),),
     )
     await attempt.work(AGENT, draft_brief(attempt.draft_brief(context=frozen)))
     assert (attempt.sandbox / TARGET).read_text() == f"# Support\n\nYou help.\n\n## Rules\n\n- {RULE}\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from evolution.artifacts.patch import Scenario
 from evolution.briefs.draft import draft_brief
-from evolution.briefs.parts import Scenario
 from evolution.briefs.regress import RegressBrief, regress_brief
 from evolution.briefs.score import score_brief
 from tests.offline.conftest import LONG
