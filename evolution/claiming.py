@@ -88,7 +88,7 @@ class Pass:
     def _settle_run(self, run: EvolutionRun, why: str) -> None:
         observed = Observed.of(run)
         if run.round_attempts < self.limits.max_attempts:
-            done = transitions.requeue_run(observed, now=self.now)
+            done = transitions.requeue(observed, now=self.now)
         else:
             reason = self._spent(run, why)
             done = transitions.time_out_run(observed, reason=reason, now=self.now)
@@ -99,7 +99,7 @@ class Pass:
         observed, tries_left = Observed.of(apply), apply.round_attempts < self.limits.max_attempts
         if apply.status == ApplyStatus.RUNNING:
             if tries_left:
-                done = transitions.requeue_apply(observed, now=self.now)
+                done = transitions.requeue(observed, now=self.now)
             else:
                 done = transitions.time_out_apply(observed, reason=self._spent(apply, why), now=self.now)
         elif tries_left:

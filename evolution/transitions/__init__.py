@@ -15,29 +15,20 @@ from evolution.transitions.applies import (
     finish_rollback,
     mark_needs_person,
     refuse_rollback,
-    requeue_apply,
     resume_apply,
     resume_waiting,
     time_out_apply,
 )
-from evolution.transitions.decisions import (
-    approve,
-    begin_rollback,
-    cancel_apply,
-    cancel_run,
-    reject,
-    retry,
-    try_again,
-)
+from evolution.transitions.apply_decisions import begin_rollback, cancel_apply, try_again
 from evolution.transitions.held import beat, is_held, leave_reason, set_phase, write_process
 from evolution.transitions.keeping import mark_archived, purge
+from evolution.transitions.run_decisions import approve, cancel_run, reject, retry
 from evolution.transitions.runs import (
     RunScore,
     await_review,
     claim_run,
     fail_run,
     pass_gates,
-    requeue_run,
     skip_run,
     time_out_run,
 )
@@ -47,6 +38,7 @@ from evolution.transitions.scenarios import (
     restore_scenario,
     retire_scenario,
 )
+from evolution.transitions.stale import requeue
 
 __all__ = [
     "PLANNING",
@@ -77,8 +69,7 @@ __all__ = [
     "purge",
     "refuse_rollback",
     "reject",
-    "requeue_apply",
-    "requeue_run",
+    "requeue",
     "restore_scenario",
     "resume_apply",
     "resume_waiting",

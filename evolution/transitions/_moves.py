@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 
 from core.db.models import process_values
 from core.db.transitions import move
-from evolution.errors import ClaimLost
+from evolution.errors import ClaimLost, Refused
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import APPLY_MOVES, RUN_MOVES, ApplyStatus, RunStatus
 
@@ -19,46 +19,37 @@ APPLY_EVENT = "evolution:apply_changed"
 PROGRESS_EVENT = "evolution:progress"
 
 
-def move_run(
+class Person(Protocol):
+    """A user row."""
+
+    pk: Any
+
+
+_TABLES: Mapping[type[Model], tuple[Collection[tuple[str, str]], str]] = {
+    EvolutionRun: (RUN_MOVES, RUN_EVENT),
+    EvolutionApply: (APPLY_MOVES, APPLY_EVENT),
+}
+
+
+def move_row(
     rows: QuerySet[Any],
     *,
-    run_id: str,
+    row_id: str,
     source: str,
     target: str,
     now: datetime,
     values: Mapping[str, Any],
     detail: Mapping[str, Any] | None = None,
 ) -> bool:
+    """A run's or an apply's move, by its own table and with its own event; see ``core.db.transitions.move``."""
+    moves, event_kind = _TABLES[rows.model]
     return move(
         rows,
-        row_id=run_id,
+        row_id=row_id,
         source=source,
         target=target,
-        moves=RUN_MOVES,
-        event_kind=RUN_EVENT,
-        values=values,
-        now=now,
-        detail=detail,
-    )
-
-
-def move_apply(
-    rows: QuerySet[Any],
-    *,
-    apply_id: str,
-    source: str,
-    target: str,
-    now: datetime,
-    values: Mapping[str, Any],
-    detail: Mapping[str, Any] | None = None,
-) -> bool:
-    return move(
-        rows,
-        row_id=apply_id,
-        source=source,
-        target=target,
-        moves=APPLY_MOVES,
-        event_kind=APPLY_EVENT,
+        moves=moves,
+        event_kind=event_kind,
         values=values,
         now=now,
         detail=detail,
@@ -88,14 +79,21 @@ def held(written: bool, *, row_id: str) -> None:
         raise ClaimLost(f"{row_id} is no longer this wrapper's: it was taken over, cancelled or finished.")
 
 
+def changed_since(kind: str, row_id: str) -> Refused:
+    """What a person decided on is not what the row is now."""
+    return Refused(
+        "changed", f"{kind}-{row_id} has changed since it was shown; look at it again.", row=row_id
+    )
+
+
 def send_runs_back(apply: EvolutionApply, *, now: datetime) -> None:
     """An auto apply that came to nothing: its runs wait for a reviewer again."""
     if not apply.is_auto:
         return
     for run_id in _runs_of(apply.pk, RunStatus.APPROVED):
-        move_run(
+        move_row(
             EvolutionRun.objects.filter(current_apply_id=apply.pk),
-            run_id=run_id,
+            row_id=run_id,
             source=RunStatus.APPROVED,
             target=RunStatus.AWAITING_REVIEW,
             now=now,
@@ -108,9 +106,9 @@ def carry_runs(apply_id: str, *, source: RunStatus, target: RunStatus, now: date
     """Move the runs that still stand for this apply along with it; their ids, in id order."""
     carried = []
     for run_id in _runs_of(apply_id, source):
-        if move_run(
+        if move_row(
             EvolutionRun.objects.filter(current_apply_id=apply_id),
-            run_id=run_id,
+            row_id=run_id,
             source=source,
             target=target,
             now=now,
@@ -132,9 +130,9 @@ def end_apply(
     detail: Mapping[str, Any] | None = None,
 ) -> bool:
     """An unsuccessful end; the runs of an apply that gates let through go back. Call it in a transaction."""
-    if not move_apply(
+    if not move_row(
         rows,
-        apply_id=apply_id,
+        row_id=apply_id,
         source=source,
         target=target,
         now=now,

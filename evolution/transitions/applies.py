@@ -19,8 +19,7 @@ from evolution.transitions._moves import (
     claimed_values,
     end_apply,
     held,
-    move_apply,
-    released_values,
+    move_row,
 )
 from evolution.transitions.scenarios import keep_scenarios, retire_of_apply
 
@@ -34,9 +33,9 @@ def claim_apply(*, apply_id: str, attempts: int, now: datetime) -> Claim | None:
     """Pending to running; None when it isn't pending at ``attempts``, or its workspace is busy."""
     try:
         with transaction.atomic():
-            moved = move_apply(
+            moved = move_row(
                 EvolutionApply.objects.filter(attempts=attempts),
-                apply_id=apply_id,
+                row_id=apply_id,
                 source=ApplyStatus.PENDING,
                 target=ApplyStatus.RUNNING,
                 now=now,
@@ -45,18 +44,6 @@ def claim_apply(*, apply_id: str, attempts: int, now: datetime) -> Claim | None:
     except IntegrityError:
         return None  # one_apply_per_workspace: another process was faster
     return Claim("apply", apply_id, ApplyStatus.RUNNING, attempts + 1) if moved else None
-
-
-def requeue_apply(observed: Observed, *, now: datetime) -> bool:
-    """A stale apply before its checkpoint, with tries left, goes back to the queue."""
-    return move_apply(
-        observed.rows(),
-        apply_id=observed.claim.row_id,
-        source=ApplyStatus.RUNNING,
-        target=ApplyStatus.PENDING,
-        now=now,
-        values=released_values(),
-    )
 
 
 def time_out_apply(observed: Observed, *, reason: str, now: datetime) -> bool:
@@ -85,9 +72,9 @@ def resume_waiting(*, apply_id: str, status: str, attempts: int, now: datetime) 
 
 
 def _resume(rows: Any, claim: Claim, *, now: datetime) -> Claim | None:
-    moved = move_apply(
+    moved = move_row(
         rows,
-        apply_id=claim.row_id,
+        row_id=claim.row_id,
         source=claim.status,
         target=claim.status,
         now=now,
@@ -98,9 +85,9 @@ def _resume(rows: Any, claim: Claim, *, now: datetime) -> Claim | None:
 
 def checkpoint(claim: Claim, *, now: datetime) -> Claim:
     """From here on the live surface may be written. Raises ClaimLost, with the surface untouched."""
-    moved = move_apply(
+    moved = move_row(
         claim.rows(),
-        apply_id=claim.row_id,
+        row_id=claim.row_id,
         source=ApplyStatus.RUNNING,
         target=ApplyStatus.SYNCING,
         now=now,
@@ -123,9 +110,9 @@ def finish_apply(
     Raises ClaimLost.
     """
     with transaction.atomic():
-        moved = move_apply(
+        moved = move_row(
             claim.rows().exclude(phase=RESTORING),
-            apply_id=claim.row_id,
+            row_id=claim.row_id,
             source=ApplyStatus.SYNCING,
             target=ApplyStatus.APPLIED,
             now=now,
@@ -140,9 +127,9 @@ def finish_apply(
 def begin_restoring(rows_of: Claim | Observed, *, reason: str, drifted: Sequence[str], now: datetime) -> bool:
     """Turn a syncing apply round, once; by its wrapper (drift) or by the ticker (tries spent)."""
     claim = rows_of.claim if isinstance(rows_of, Observed) else rows_of
-    return move_apply(
+    return move_row(
         rows_of.rows().exclude(phase=RESTORING),
-        apply_id=claim.row_id,
+        row_id=claim.row_id,
         source=ApplyStatus.SYNCING,
         target=ApplyStatus.SYNCING,
         now=now,
@@ -189,9 +176,9 @@ def fail_apply(
 
 def refuse_rollback(claim: Claim, *, code: str, details: Mapping[str, Any], now: datetime) -> None:
     """Refused while planning: the apply stays applied, and its row says why. Raises ClaimLost."""
-    moved = move_apply(
+    moved = move_row(
         claim.rows().filter(phase=PLANNING),
-        apply_id=claim.row_id,
+        row_id=claim.row_id,
         source=ApplyStatus.ROLLING_BACK,
         target=ApplyStatus.APPLIED,
         now=now,
@@ -210,9 +197,9 @@ def refuse_rollback(claim: Claim, *, code: str, details: Mapping[str, Any], now:
 def finish_rollback(claim: Claim, *, outcome: Mapping[str, Any], now: datetime) -> list[str]:
     """Apply and runs are rolled back, what they left to the ratchet retired; the runs' ids. Raises ClaimLost."""
     with transaction.atomic():
-        moved = move_apply(
+        moved = move_row(
             claim.rows(),
-            apply_id=claim.row_id,
+            row_id=claim.row_id,
             source=ApplyStatus.ROLLING_BACK,
             target=ApplyStatus.ROLLED_BACK,
             now=now,
@@ -233,9 +220,9 @@ def mark_needs_person(observed: Observed, *, account: Mapping[str, Any], now: da
 
     ``account``: ``reason`` and ``files``, what a person has to look at.
     """
-    return move_apply(
+    return move_row(
         observed.rows(),
-        apply_id=observed.claim.row_id,
+        row_id=observed.claim.row_id,
         source=observed.claim.status,
         target=observed.claim.status,
         now=now,

@@ -14,7 +14,7 @@ from core.ids import new_row_id
 from evolution.claim import Claim, Observed
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import RunStatus
-from evolution.transitions._moves import claimed_values, held, move_run, released_values
+from evolution.transitions._moves import claimed_values, held, move_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class RunScore:
 
 def claim_run(*, run_id: str, attempts: int, now: datetime) -> Claim | None:
     """Pending to running at attempt ``attempts + 1``; None when it isn't pending at ``attempts`` any more."""
-    moved = move_run(
+    moved = move_row(
         EvolutionRun.objects.filter(attempts=attempts),
-        run_id=run_id,
+        row_id=run_id,
         source=RunStatus.PENDING,
         target=RunStatus.RUNNING,
         now=now,
@@ -52,22 +52,10 @@ def claim_run(*, run_id: str, attempts: int, now: datetime) -> Claim | None:
     return Claim("run", run_id, RunStatus.RUNNING, attempts + 1) if moved else None
 
 
-def requeue_run(observed: Observed, *, now: datetime) -> bool:
-    """A stale run with tries left goes back to the queue; its last reason stays until the next claim."""
-    return move_run(
-        observed.rows(),
-        run_id=observed.claim.row_id,
-        source=RunStatus.RUNNING,
-        target=RunStatus.PENDING,
-        now=now,
-        values=released_values(),
-    )
-
-
 def time_out_run(observed: Observed, *, reason: str, now: datetime) -> bool:
-    return move_run(
+    return move_row(
         observed.rows(),
-        run_id=observed.claim.row_id,
+        row_id=observed.claim.row_id,
         source=RunStatus.RUNNING,
         target=RunStatus.TIMEOUT,
         now=now,
@@ -141,9 +129,9 @@ def _finish(
     values: Mapping[str, Any],
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    moved = move_run(
+    moved = move_row(
         claim.rows(),
-        run_id=claim.row_id,
+        row_id=claim.row_id,
         source=RunStatus.RUNNING,
         target=target,
         now=now,

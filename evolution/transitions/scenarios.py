@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from django.db import transaction
 
@@ -13,15 +13,10 @@ from core.db.text import storable
 from core.ids import new_row_id
 from evolution.artifacts.results import Landed
 from evolution.models import EvolutionApply, RegressionScenario
+from evolution.transitions._moves import Person
 
 SCENARIO_EVENT = "evolution:scenario_changed"
 ROLLED_BACK = "rolled back"
-
-
-class Person(Protocol):
-    """A user row."""
-
-    pk: Any
 
 
 def keep_scenarios(

@@ -71,7 +71,7 @@ def test_it_beats_when_a_minute_has_passed(beating: Beating) -> None:
 def test_a_row_that_was_taken_over_is_noticed(beating: Beating, rows: Rows) -> None:
     heart = beating.start()
     run = rows.workspace.runs.get()
-    assert transitions.requeue_run(Observed.of(run), now=START)
+    assert transitions.requeue(Observed.of(run), now=START)
     assert beating.lost.wait(20)
     with pytest.raises(ClaimLost):
         heart.check()

@@ -523,7 +523,11 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
         LIVE.difference_update({self.pid} - HIDDEN)
         return was_alive
 
-    for module in ("tests.evolution.rows", "evolution.transitions.runs", "evolution.transitions.decisions"):
+    for module in (
+        "tests.evolution.rows",
+        "evolution.transitions.runs",
+        "evolution.transitions.run_decisions",
+    ):
         monkeypatch.setattr(f"{module}.new_row_id", lambda: f"{next(NUMBERS):026d}")
     monkeypatch.setattr(ProcessIdentity, "is_alive", lambda self: self.pid in LIVE - HIDDEN)
     monkeypatch.setattr(ProcessIdentity, "send", send)

@@ -124,7 +124,7 @@ WRAPPER_MOVES: dict[str, Callable[[Claim], object]] = {
 @pytest.mark.parametrize("name", WRAPPER_MOVES)
 def test_a_replaced_wrapper_of_a_run_writes_nothing(rows: Rows, name: str) -> None:
     run, old = rows.claimed()
-    assert transitions.requeue_run(Observed.of(run), now=START)
+    assert transitions.requeue(Observed.of(run), now=START)
     assert transitions.claim_run(run_id=run.pk, attempts=1, now=START) is not None
     before = everything()
     with pytest.raises(ClaimLost):
@@ -158,7 +158,7 @@ def test_a_beat_between_a_look_and_its_stale_move_wins(rows: Rows) -> None:
     looked = Observed.of(run)
     assert transitions.beat(claim, now=START + minutes(13))
     before = everything()
-    assert not transitions.requeue_run(looked, now=START + minutes(13))
+    assert not transitions.requeue(looked, now=START + minutes(13))
     assert not transitions.time_out_run(looked, reason="no heartbeat", now=START + minutes(13))
     assert everything() == before
 
@@ -167,14 +167,14 @@ def test_a_wrapper_that_reports_between_a_look_and_its_stale_move_wins(rows: Row
     run, claim = rows.claimed()
     looked = Observed.of(run)
     transitions.write_process(claim, process=ProcessIdentity.current(), now=run.heartbeat_at)
-    assert not transitions.requeue_run(looked, now=START)
+    assert not transitions.requeue(looked, now=START)
     assert fresh(run).status == RunStatus.RUNNING
 
 
 def test_a_stale_run_goes_back_beside_a_newer_request_with_its_hint(rows: Rows) -> None:
     run, _ = rows.claimed(source_session_id="s", user_hint="shorter")
     rows.pending(source_session_id="s", user_hint="shorter")
-    assert transitions.requeue_run(Observed.of(run), now=START)
+    assert transitions.requeue(Observed.of(run), now=START)
     assert fresh(run).status == RunStatus.PENDING
 
 

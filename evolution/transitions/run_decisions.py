@@ -1,4 +1,4 @@
-"""What people decide. Each carries what the person saw; something else by now is refused as ``changed``.
+"""What people decide on runs. Each carries what the person saw; something else by now is refused as ``changed``.
 
 The checks that need more than the row (permission, four eyes, archive, snapshot) are the verbs' own.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
@@ -15,25 +15,12 @@ from django.db.models import F, QuerySet
 from core.db.models import process_values
 from core.db.text import storable
 from core.ids import new_row_id
-from evolution.claim import Claim, RunSeen
+from evolution.claim import RunSeen
 from evolution.errors import Refused
 from evolution.hints import hint_values
 from evolution.models import EvolutionApply, EvolutionRun
-from evolution.states import APPLY_IN_FLIGHT, APPLY_UNSUCCESSFUL, ApplyStatus, RunStatus
-from evolution.transitions._moves import (
-    claimed_values,
-    end_apply,
-    move_apply,
-    move_run,
-    released_values,
-)
-from evolution.transitions.applies import PLANNING
-
-
-class Person(Protocol):
-    """A user row."""
-
-    pk: Any
+from evolution.states import APPLY_UNSUCCESSFUL, RunStatus
+from evolution.transitions._moves import Person, changed_since, move_row, released_values
 
 
 def approve(
@@ -89,9 +76,9 @@ def _decide(
     detail: Mapping[str, Any] | None = None,
 ) -> None:
     rows, source = _as_seen(rows, seen)
-    moved = move_run(
+    moved = move_row(
         rows,
-        run_id=seen.run_id,
+        row_id=seen.run_id,
         source=source,
         target=target,
         now=now,
@@ -99,7 +86,7 @@ def _decide(
         detail={"by": user.pk, **(detail or {})},
     )
     if not moved:
-        raise _changed("run", seen.run_id)
+        raise changed_since("run", seen.run_id)
 
 
 def _as_seen(rows: QuerySet[EvolutionRun], seen: RunSeen) -> tuple[QuerySet[EvolutionRun], RunStatus]:
@@ -136,9 +123,9 @@ def retry(
         rows = rows.filter(current_apply__status__in=sorted(APPLY_UNSUCCESSFUL))
     try:
         with transaction.atomic():
-            moved = move_run(
+            moved = move_row(
                 rows,
-                run_id=run_id,
+                row_id=run_id,
                 source=source,
                 target=RunStatus.PENDING,
                 now=now,
@@ -159,7 +146,7 @@ def retry(
             "A run of this session with the same hint is waiting already; cancel it or give another hint.",
         ) from error
     if not moved:
-        raise _changed("run", run_id)
+        raise changed_since("run", run_id)
 
 
 _FRESH_RUN: dict[str, Any] = {
@@ -184,9 +171,9 @@ _FRESH_RUN: dict[str, Any] = {
 def cancel_run(*, run_id: str, user: Person, now: datetime) -> None:
     """Pending or running; its wrapper stops at its next look. Raises Refused ``not_cancellable``."""
     for source in (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PENDING):  # it may move while we look
-        if move_run(
+        if move_row(
             EvolutionRun.objects.all(),
-            run_id=run_id,
+            row_id=run_id,
             source=source,
             target=RunStatus.CANCELLED,
             now=now,
@@ -201,101 +188,3 @@ def cancel_run(*, run_id: str, user: Person, now: datetime) -> None:
         ):
             return
     raise Refused("not_cancellable", "Only a pending or running run can be cancelled.")
-
-
-def cancel_apply(*, apply_id: str, user: Person, now: datetime) -> None:
-    """Before its checkpoint only. Raises Refused ``not_cancellable``."""
-    for source in (ApplyStatus.PENDING, ApplyStatus.RUNNING, ApplyStatus.PENDING):
-        with transaction.atomic():
-            if end_apply(
-                EvolutionApply.objects.all(),
-                apply_id=apply_id,
-                source=source,
-                target=ApplyStatus.CANCELLED,
-                now=now,
-                detail={"by": user.pk},
-                values={"failure_reason": "cancelled", **process_values(None)},
-            ):
-                return
-    raise Refused(
-        "not_cancellable",
-        "An apply can be cancelled before it starts to publish; afterwards it can be rolled back.",
-    )
-
-
-def begin_rollback(
-    *,
-    apply_id: str,
-    attempts: int,
-    user: Person,
-    force: bool,
-    seen: Sequence[Mapping[str, Any]],
-    now: datetime,
-) -> Claim:
-    """Applied to rolling back, claimed for a wrapper; call it under the ticker's lock.
-
-    ``seen`` is the conflict list the person was shown. Raises Refused ``not_applied``, ``apply_in_flight``
-    (details: ``apply``, ``status``) or ``changed``.
-    """
-    apply = EvolutionApply.objects.filter(pk=apply_id).first()
-    if apply is None or apply.status != ApplyStatus.APPLIED:
-        raise Refused("not_applied", "Only an applied change can be rolled back.")
-    busy = (
-        EvolutionApply.objects.filter(workspace_id=apply.workspace_id, status__in=sorted(APPLY_IN_FLIGHT))
-        .order_by("id")
-        .first()
-    )
-    if busy is not None:
-        raise Refused(
-            "apply_in_flight",
-            f"{busy} of this workspace is {busy.status}; wait for it"
-            + (", or cancel it." if busy.status == ApplyStatus.PENDING else "."),
-            apply=busy.pk,
-            status=busy.status,
-        )
-    moved = move_apply(
-        EvolutionApply.objects.filter(attempts=attempts),
-        apply_id=apply_id,
-        source=ApplyStatus.APPLIED,
-        target=ApplyStatus.ROLLING_BACK,
-        now=now,
-        values={
-            **claimed_values(now),
-            "attempts_base": F("attempts"),
-            "phase": PLANNING,
-            "progress": {},
-            "rolled_back_by_id": user.pk,
-            "rollback_force": force,
-            "rollback_seen": [dict(item) for item in seen],
-            "rollback_outcome": None,
-        },
-        detail={"by": user.pk},
-    )
-    if not moved:
-        raise _changed("apply", apply_id)
-    return Claim("apply", apply_id, ApplyStatus.ROLLING_BACK, attempts + 1)
-
-
-def try_again(*, apply_id: str, user: Person, now: datetime) -> None:
-    """An apply that needed a person goes on in its direction, with a fresh budget, when a slot is free.
-
-    Raises Refused ``not_waiting``.
-    """
-    for source in (ApplyStatus.SYNCING, ApplyStatus.ROLLING_BACK):
-        if move_apply(
-            EvolutionApply.objects.filter(needs_person__isnull=False),
-            apply_id=apply_id,
-            source=source,
-            target=source,
-            now=now,
-            values={"needs_person": None, "attempts_base": F("attempts"), **released_values()},
-            detail={"by": user.pk},
-        ):
-            return
-    raise Refused("not_waiting", "This apply does not wait for a person.")
-
-
-def _changed(kind: str, row_id: str) -> Refused:
-    return Refused(
-        "changed", f"{kind}-{row_id} has changed since it was shown; look at it again.", row=row_id
-    )
