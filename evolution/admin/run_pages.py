@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, QueryDict
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 
-from core.db.admin import ReadOnlyAdmin, note_since, since
 from core.db.clock import database_now
 from core.paths import halo_home
-from evolution.admin.answers import STATUS_OF, person
 from evolution.admin.buttons import run_buttons
 from evolution.admin.log import note, note_deleted
+from evolution.admin.pages import Pages, address, person
 from evolution.admin.reading import file_of
 from evolution.admin.run_list import run_list
 from evolution.admin.run_page import run_page
@@ -32,39 +30,42 @@ from evolution.errors import Refused
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.reject import reject
 from evolution.retry import retry
-from workspaces.models import Workspace
 
-_MANY_WORKSPACES = 200
 _SALT = "evolution.delete"
 
 
 @admin.register(EvolutionRun)
-class EvolutionRunAdmin(ReadOnlyAdmin):
+class EvolutionRunAdmin(Pages[EvolutionRun]):
+    list_page = "evolution/run_list.html"
+    row_page = "evolution/run.html"
+    gone = "There is no such run; it may have been deleted."
+
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<str:row_id>/decide/", view(self.decide), name="evolution_evolutionrun_decide"),
-            path("<str:row_id>/file/", view(self.file), name="evolution_evolutionrun_file"),
-            *super().get_urls(),
-        ]
+        return [self._row_url("file", self.file), *super().get_urls()]
+
+    def rows(self) -> QuerySet[EvolutionRun]:
+        return EvolutionRun.objects.select_related("workspace", "current_apply", "requested_by", "decided_by")
+
+    def verbs(self) -> Mapping[str, Callable[[HttpRequest, EvolutionRun], str]]:
+        return {"approve": _approve, "reject": _reject, "retry": _retry, "cancel": _cancel}
+
+    def listed(self, request: HttpRequest) -> dict[str, Any]:
+        return {
+            "page": run_list(request.GET),
+            "statuses": EvolutionRun.Status.choices,
+            "may_review": person(request).has_perm("workspaces.review"),
+            "ticked": request.POST.getlist("run"),
+            "title": "Runs",
+        }
+
+    def shown(self, request: HttpRequest, row: EvolutionRun) -> dict[str, Any]:
+        return {**run_page(row, home=halo_home()), "buttons": run_buttons(row, person(request))}
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         self._may_look(request)
-        if request.method == "POST":
-            return self._decide_several(request)
-        return self._list(request)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        self._may_look(request)
-        return self._page(request, _run(object_id))
+        return self._decide_several(request) if request.method == "POST" else self._list(request)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -73,7 +74,7 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
         self._may_look(request)
         if not person(request).has_perm("workspaces.review"):
             raise PermissionDenied
-        run = _run(object_id)
+        run = self._find(object_id)
         try:
             plan = plan_delete(run.pk)
             if request.method == "POST":
@@ -90,26 +91,12 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
 
     def file(self, request: HttpRequest, row_id: str) -> HttpResponse:
         self._may_look(request)
-        run = _run(row_id)
+        run = self._find(row_id)
         text = file_of(run.workspace.paths.evolution.run(run.pk), request.GET.get("path", ""))
         if text is None:
             raise Http404("There is no such file in this run's folder.")
         title = {"title": f"File of {run}", "original": run, "here": "File"}
         return self._show(request, "evolution/file.html", {"run": run, "text": text, **title})
-
-    def decide(self, request: HttpRequest, row_id: str) -> HttpResponse:
-        """One decision on one run; what the person saw comes with it."""
-        self._may_look(request)
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        run = _run(row_id)
-        verb = _DECISIONS.get(request.POST.get("action", ""))
-        if verb is None:
-            raise Http404("There is no such decision.")
-        try:
-            return redirect(verb(request, run))
-        except Refused as refused:
-            return self._page(request, _run(row_id), refused=refused, entered=request.POST)
 
     def _decide_several(self, request: HttpRequest) -> HttpResponse:
         user, now = person(request), database_now()
@@ -132,63 +119,8 @@ class EvolutionRunAdmin(ReadOnlyAdmin):
                     )
             messages.success(request, f"{len(chosen)} rejected.")
         except Refused as refused:
-            return self._list(request, refused=refused, entered=request.POST)
+            return self._list(request, refused=refused)
         return redirect(request.get_full_path())
-
-    def _list(
-        self, request: HttpRequest, *, refused: Refused | None = None, entered: QueryDict | None = None
-    ) -> HttpResponse:
-        page = run_list(request.GET)
-        context = {
-            "page": page,
-            "statuses": EvolutionRun.Status.choices,
-            "workspaces": Workspace.objects.order_by("path")[:_MANY_WORKSPACES],
-            "may_review": person(request).has_perm("workspaces.review"),
-            "refused": refused,
-            "entered": entered,
-            "ticked": entered.getlist("run") if entered else [],
-            "title": "Runs",
-        }
-        status = STATUS_OF.get(refused.code, 409) if refused else 200
-        return self._show(request, "evolution/run_list.html", context, status=status)
-
-    def _page(
-        self,
-        request: HttpRequest,
-        run: EvolutionRun,
-        *,
-        refused: Refused | None = None,
-        entered: QueryDict | None = None,
-    ) -> HttpResponse:
-        context = {
-            **run_page(run, home=halo_home()),
-            "buttons": run_buttons(run, person(request)),
-            "refused": refused,
-            "entered": entered,
-            "title": str(run),
-            "original": run,
-        }
-        status = STATUS_OF.get(refused.code, 409) if refused else 200
-        return self._show(request, "evolution/run.html", context, status=status)
-
-    def _show(
-        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
-    ) -> TemplateResponse:
-        given = {**self.admin_site.each_context(request), "opts": self.opts, **since(request), **context}
-        return TemplateResponse(request, template, given, status=status)
-
-    def _may_look(self, request: HttpRequest) -> None:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        note_since(request)
-
-
-def _run(object_id: str) -> EvolutionRun:
-    rows = EvolutionRun.objects.select_related("workspace", "current_apply", "requested_by", "decided_by")
-    run = rows.filter(pk=unquote(object_id).replace("\0", "")).first()
-    if run is None:
-        raise Http404("There is no such run; it may have been deleted.")
-    return run
 
 
 def _seen(request: HttpRequest, run: EvolutionRun) -> RunSeen:
@@ -217,7 +149,7 @@ def _approve_several(request: HttpRequest, chosen: list[RunSeen], hint: str) -> 
             note(user=user, model=EvolutionRun, row_id=seen.run_id, text=text)
         note(user=user, model=EvolutionApply, row_id=apply.pk, text=f"Begun from {len(chosen)} approved")
     messages.info(request, f"Approved. {apply} merges and tests it now; it says here when it has landed.")
-    return reverse("admin:evolution_evolutionapply_change", args=[apply.pk])
+    return address(apply)
 
 
 def _reject(request: HttpRequest, run: EvolutionRun) -> str:
@@ -226,7 +158,7 @@ def _reject(request: HttpRequest, run: EvolutionRun) -> str:
         reject(run=_seen(request, run), user=user, reason=reason, now=database_now())
         note(user=user, model=EvolutionRun, row_id=run.pk, text=f"Rejected: {reason}")
     messages.success(request, f"{run} is rejected.")
-    return _url(run)
+    return address(run)
 
 
 def _retry(request: HttpRequest, run: EvolutionRun) -> str:
@@ -238,7 +170,7 @@ def _retry(request: HttpRequest, run: EvolutionRun) -> str:
     text = "Retried with the same hint" if hint is None else f"Retried with the hint: {hint}"
     note(user=user, model=EvolutionRun, row_id=run.pk, text=text)
     messages.success(request, f"{run} starts over.")
-    return _url(run)
+    return address(run)
 
 
 def _cancel(request: HttpRequest, run: EvolutionRun) -> str:
@@ -247,19 +179,7 @@ def _cancel(request: HttpRequest, run: EvolutionRun) -> str:
         cancel_run(run_id=run.pk, user=user, now=database_now())
         note(user=user, model=EvolutionRun, row_id=run.pk, text="Cancelled")
     messages.success(request, f"{run} is cancelled.")
-    return _url(run)
-
-
-_DECISIONS: dict[str, Callable[[HttpRequest, EvolutionRun], str]] = {
-    "approve": _approve,
-    "reject": _reject,
-    "retry": _retry,
-    "cancel": _cancel,
-}
-
-
-def _url(run: EvolutionRun) -> str:
-    return reverse("admin:evolution_evolutionrun_change", args=[run.pk])
+    return address(run)
 
 
 def _token(plan: DeletePlan) -> str:
