@@ -8,15 +8,12 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 
 from core.db.clock import database_now
-from core.db.rest import pages
 from core.db.rest.auth import caller_of, guard
 from core.db.rest.errors import responses
 from evolution import request_rollback as rolling_back
-from evolution.admin.log import note
-from evolution.api import rows
 from evolution.api import schemas as shape
+from evolution.api.rows import APPLIES, Listed
 from evolution.cancel import cancel_apply
-from evolution.console import as_json
 from evolution.models import EvolutionApply
 from evolution.try_again import try_again
 
@@ -24,26 +21,21 @@ router = Router()
 VIEW = guard("view", "workspaces.view")
 REVIEW = guard("review", "workspaces.review")
 ROLLBACK = guard("rollback", "workspaces.rollback")
-MAX_NUMBER = 2**63 - 1
 
 
 @router.get("/applies", response=responses(ok=shape.ApplyListPage), summary="Applies, newest first", **VIEW)
 def list_applies(
-    request: HttpRequest,
-    status: EvolutionApply.Status | None = None,
-    workspace: int | None = Query(None, ge=1, le=MAX_NUMBER),
-    cursor: str = Query(""),
-    limit: int = Query(pages.DEFAULT_LIMIT, ge=1, le=pages.MAX_LIMIT),
+    request: HttpRequest, listed: Query[Listed], status: EvolutionApply.Status | None = None
 ) -> Any:
-    found = rows.applies()
+    found = APPLIES.rows()
     if status is not None:
         found = found.filter(status=status.value)
-    return rows.page(found, workspace=workspace, cursor=cursor, limit=limit, show=as_json.apply_row)
+    return APPLIES.page(found, listed)
 
 
 @router.get("/applies/{apply_id}", response=responses(ok=shape.ApplyOut), summary="One apply", **VIEW)
 def show_apply(request: HttpRequest, apply_id: str) -> Any:
-    return as_json.apply_row(rows.find_apply(apply_id))
+    return APPLIES.show(APPLIES.find(apply_id))
 
 
 @router.post(
@@ -53,10 +45,9 @@ def show_apply(request: HttpRequest, apply_id: str) -> Any:
     **REVIEW,
 )
 def stop_apply(request: HttpRequest, apply_id: str) -> Any:
-    apply = rows.find_apply(apply_id)
+    apply = APPLIES.find(apply_id)
     cancel_apply(apply_id=apply.pk, user=caller_of(request).user, now=database_now())
-    _note(request, apply, "Cancelled over REST.")
-    return as_json.apply_row(rows.find_apply(apply.pk))
+    return APPLIES.noted(request, apply, "Cancelled over REST.")
 
 
 @router.post(
@@ -66,10 +57,9 @@ def stop_apply(request: HttpRequest, apply_id: str) -> Any:
     **REVIEW,
 )
 def send_on(request: HttpRequest, apply_id: str) -> Any:
-    apply = rows.find_apply(apply_id)
+    apply = APPLIES.find(apply_id)
     try_again(apply_id=apply.pk, user=caller_of(request).user, now=database_now())
-    _note(request, apply, "Sent on over REST.")
-    return as_json.apply_row(rows.find_apply(apply.pk))
+    return APPLIES.noted(request, apply, "Sent on over REST.")
 
 
 @router.get(
@@ -79,7 +69,7 @@ def send_on(request: HttpRequest, apply_id: str) -> Any:
     **VIEW,
 )
 def preview_rollback(request: HttpRequest, apply_id: str) -> Any:
-    found = rolling_back.preview(apply_id=rows.find_apply(apply_id).pk)
+    found = rolling_back.preview(apply_id=APPLIES.find(apply_id).pk)
     return {
         "id": str(found.apply),
         "attempt": found.apply.attempts,
@@ -95,7 +85,7 @@ def preview_rollback(request: HttpRequest, apply_id: str) -> Any:
     **ROLLBACK,
 )
 def roll_back(request: HttpRequest, apply_id: str, body: shape.RollbackIn) -> Any:
-    apply = rows.find_apply(apply_id)
+    apply = APPLIES.find(apply_id)
     rolling_back.request_rollback(
         apply_id=apply.pk,
         attempts=body.attempt,
@@ -104,9 +94,5 @@ def roll_back(request: HttpRequest, apply_id: str, body: shape.RollbackIn) -> An
         seen=body.seen,
         now=database_now(),
     )
-    _note(request, apply, f"Rollback asked for over REST{', forced' if body.force else ''}.")
-    return Status(202, as_json.apply_row(rows.find_apply(apply.pk)))
-
-
-def _note(request: HttpRequest, apply: EvolutionApply, text: str) -> None:
-    note(user=caller_of(request).user, model=EvolutionApply, row_id=apply.pk, text=text)
+    forced = ", forced" if body.force else ""
+    return Status(202, APPLIES.noted(request, apply, f"Rollback asked for over REST{forced}."))

@@ -8,15 +8,14 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 
 from core.db.clock import database_now
-from core.db.rest import pages
 from core.db.rest.auth import caller_of, guard
 from core.db.rest.errors import responses
 from core.ids import is_session_id
 from core.paths import halo_home
 from evolution import approve as approving
 from evolution.admin.log import note, note_deleted
-from evolution.api import rows
 from evolution.api import schemas as shape
+from evolution.api.rows import APPLIES, RUNS, Listed
 from evolution.cancel import cancel_run
 from evolution.claim import RunSeen
 from evolution.console import as_json
@@ -33,21 +32,14 @@ router = Router()
 VIEW = guard("view", "workspaces.view")
 REVIEW = guard("review", "workspaces.review")
 ASK = guard("use_full_access", "workspaces.use_full_access")
-MAX_NUMBER = 2**63 - 1
 
 
 @router.get("/runs", response=responses(ok=shape.RunListPage), summary="Runs, newest first", **VIEW)
-def list_runs(
-    request: HttpRequest,
-    status: EvolutionRun.Status | None = None,
-    workspace: int | None = Query(None, ge=1, le=MAX_NUMBER),
-    cursor: str = Query(""),
-    limit: int = Query(pages.DEFAULT_LIMIT, ge=1, le=pages.MAX_LIMIT),
-) -> Any:
-    found = rows.runs()
+def list_runs(request: HttpRequest, listed: Query[Listed], status: EvolutionRun.Status | None = None) -> Any:
+    found = RUNS.rows()
     if status is not None:
         found = found.filter(status=status.value)
-    return rows.page(found, workspace=workspace, cursor=cursor, limit=limit, show=as_json.run_row)
+    return RUNS.page(found, listed)
 
 
 @router.post(
@@ -67,7 +59,7 @@ def ask_for_run(request: HttpRequest, body: shape.EnqueueIn) -> Any:
         trigger=EvolutionRun.Trigger.API,
         now=database_now(),
     )
-    return Status(201 if outcome.created else 200, as_json.run_row(rows.find_run(outcome.run_id)))
+    return Status(201 if outcome.created else 200, RUNS.show(RUNS.find(outcome.run_id)))
 
 
 @router.get(
@@ -77,7 +69,7 @@ def ask_for_run(request: HttpRequest, body: shape.EnqueueIn) -> Any:
     **VIEW,
 )
 def show_run(request: HttpRequest, run_id: str) -> Any:
-    return as_json.run_page(view_run(rows.find_run(run_id), home=halo_home()))
+    return as_json.run_page(view_run(RUNS.find(run_id), home=halo_home()))
 
 
 @router.post(
@@ -87,7 +79,7 @@ def show_run(request: HttpRequest, run_id: str) -> Any:
     **REVIEW,
 )
 def approve_several(request: HttpRequest, body: shape.ApproveSeveralIn) -> Any:
-    chosen = [(rows.find_run(item.id), item) for item in body.runs]
+    chosen = [(RUNS.find(item.id), item) for item in body.runs]
     return _approved(request, [_seen(run, item) for run, item in chosen], body.hint)
 
 
@@ -98,24 +90,23 @@ def approve_several(request: HttpRequest, body: shape.ApproveSeveralIn) -> Any:
     **REVIEW,
 )
 def approve_run(request: HttpRequest, run_id: str, body: shape.ApproveIn) -> Any:
-    return _approved(request, [_seen(rows.find_run(run_id), body)], body.hint)
+    return _approved(request, [_seen(RUNS.find(run_id), body)], body.hint)
 
 
 @router.post(
     "/runs/{run_id}/reject", response=responses(ok=shape.RunOut), summary="Turn a draft down", **REVIEW
 )
 def reject_run(request: HttpRequest, run_id: str, body: shape.RejectIn) -> Any:
-    run = rows.find_run(run_id)
+    run = RUNS.find(run_id)
     reject(run=_seen(run, body), user=caller_of(request).user, reason=body.reason, now=database_now())
-    _note(request, run, f"Rejected over REST: {body.reason.strip()}")
-    return as_json.run_row(rows.find_run(run.pk))
+    return RUNS.noted(request, run, f"Rejected over REST: {body.reason.strip()}")
 
 
 @router.post(
     "/runs/{run_id}/retry", response=responses(ok=shape.RunOut), summary="Start a run over", **REVIEW
 )
 def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
-    run = rows.find_run(run_id)
+    run = RUNS.find(run_id)
     retry(
         run_id=run.pk,
         attempt=body.attempt,
@@ -123,8 +114,7 @@ def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
         user=caller_of(request).user,
         now=database_now(),
     )
-    _note(request, run, "Started over, over REST.")
-    return as_json.run_row(rows.find_run(run.pk))
+    return RUNS.noted(request, run, "Started over, over REST.")
 
 
 @router.post(
@@ -134,10 +124,9 @@ def retry_run(request: HttpRequest, run_id: str, body: shape.RetryIn) -> Any:
     **REVIEW,
 )
 def stop_run(request: HttpRequest, run_id: str) -> Any:
-    run = rows.find_run(run_id)
+    run = RUNS.find(run_id)
     cancel_run(run_id=run.pk, user=caller_of(request).user, now=database_now())
-    _note(request, run, "Cancelled over REST.")
-    return as_json.run_row(rows.find_run(run.pk))
+    return RUNS.noted(request, run, "Cancelled over REST.")
 
 
 @router.delete(
@@ -147,7 +136,7 @@ def stop_run(request: HttpRequest, run_id: str) -> Any:
     **REVIEW,
 )
 def delete_run(request: HttpRequest, run_id: str) -> Any:
-    plan = plan_delete(rows.find_run(run_id).pk)
+    plan = plan_delete(RUNS.find(run_id).pk)
     delete(plan=plan, user=caller_of(request).user, now=database_now())
     gone = [*plan.names, *map(str, plan.paths)]
     note_deleted(
@@ -157,21 +146,18 @@ def delete_run(request: HttpRequest, run_id: str) -> Any:
 
 
 def _approved(request: HttpRequest, seen: list[RunSeen], hint: str) -> dict[str, Any]:
-    apply = approving.approve(runs=seen, user=caller_of(request).user, hint=hint, now=database_now())
+    caller = caller_of(request).user
+    apply = approving.approve(runs=seen, user=caller, hint=hint, now=database_now())
     for run in apply.source_runs.all():
-        _note(request, run, f"Approved over REST into {apply}.")
-    return as_json.apply_row(rows.find_apply(apply.pk))
+        note(user=caller, model=EvolutionRun, row_id=run.pk, text=f"Approved over REST into {apply}.")
+    return APPLIES.show(APPLIES.find(apply.pk))
 
 
 def _seen(run: EvolutionRun, body: shape.SeenIn) -> RunSeen:
     """As the caller was shown it; without ``apply``, with the ended apply the run has now."""
-    apply_id = approving.seen_now(run).apply_id if body.apply is None else rows.apply_id(body.apply)
+    apply_id = approving.seen_now(run).apply_id if body.apply is None else APPLIES.id_of(body.apply)
     return RunSeen(run.pk, body.attempt, apply_id)
 
 
 def _session_id(text: str) -> str:
     return text if is_session_id(text) else ""
-
-
-def _note(request: HttpRequest, run: EvolutionRun, text: str) -> None:
-    note(user=caller_of(request).user, model=EvolutionRun, row_id=run.pk, text=text)

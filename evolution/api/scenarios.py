@@ -8,20 +8,16 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from core.db.clock import database_now
-from core.db.rest import pages
 from core.db.rest.auth import caller_of, guard
 from core.db.rest.errors import responses
-from evolution.admin.log import note
-from evolution.api import rows
 from evolution.api import schemas as shape
+from evolution.api.rows import SCENARIOS, Listed
 from evolution.console import as_json
-from evolution.models import RegressionScenario
 from evolution.retire import restore, retire
 
 router = Router()
 VIEW = guard("view", "workspaces.view")
 REVIEW = guard("review", "workspaces.review")
-MAX_NUMBER = 2**63 - 1
 
 
 @router.get(
@@ -31,16 +27,12 @@ MAX_NUMBER = 2**63 - 1
     **VIEW,
 )
 def list_scenarios(
-    request: HttpRequest,
-    state: Literal["in_use", "retired", "all"] = "in_use",
-    workspace: int | None = Query(None, ge=1, le=MAX_NUMBER),
-    cursor: str = Query(""),
-    limit: int = Query(pages.DEFAULT_LIMIT, ge=1, le=pages.MAX_LIMIT),
+    request: HttpRequest, listed: Query[Listed], state: Literal["in_use", "retired", "all"] = "in_use"
 ) -> Any:
-    found = rows.scenarios()
+    found = SCENARIOS.rows()
     if state != "all":
         found = found.filter(retired_at__isnull=state == "in_use")
-    return rows.page(found, workspace=workspace, cursor=cursor, limit=limit, show=as_json.scenario_row)
+    return SCENARIOS.page(found, listed)
 
 
 @router.get(
@@ -50,7 +42,7 @@ def list_scenarios(
     **VIEW,
 )
 def show_scenario(request: HttpRequest, scenario_id: str) -> Any:
-    return as_json.scenario_page(rows.find_scenario(scenario_id))
+    return as_json.scenario_page(SCENARIOS.find(scenario_id))
 
 
 @router.post(
@@ -60,10 +52,9 @@ def show_scenario(request: HttpRequest, scenario_id: str) -> Any:
     **REVIEW,
 )
 def retire_scenario(request: HttpRequest, scenario_id: str, body: shape.RetireIn) -> Any:
-    row = rows.find_scenario(scenario_id)
+    row = SCENARIOS.find(scenario_id)
     retire(scenario_id=row.pk, user=caller_of(request).user, reason=body.reason, now=database_now())
-    _note(request, row, f"Retired over REST: {body.reason.strip()}")
-    return as_json.scenario_row(rows.find_scenario(scenario_id))
+    return SCENARIOS.noted(request, row, f"Retired over REST: {body.reason.strip()}")
 
 
 @router.post(
@@ -73,11 +64,6 @@ def retire_scenario(request: HttpRequest, scenario_id: str, body: shape.RetireIn
     **REVIEW,
 )
 def restore_scenario(request: HttpRequest, scenario_id: str) -> Any:
-    row = rows.find_scenario(scenario_id)
+    row = SCENARIOS.find(scenario_id)
     restore(scenario_id=row.pk, user=caller_of(request).user, now=database_now())
-    _note(request, row, "Put back into use over REST.")
-    return as_json.scenario_row(rows.find_scenario(scenario_id))
-
-
-def _note(request: HttpRequest, row: RegressionScenario, text: str) -> None:
-    note(user=caller_of(request).user, model=RegressionScenario, row_id=row.pk, text=text)
+    return SCENARIOS.noted(request, row, "Put back into use over REST.")
