@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from core.processes import host_name
 from sessions_app.create import create_session
 from sessions_app.models import Session
+from sessions_app.worker import Worker
+from tests.sessions.working import at_work
 from workspaces.models import Workspace
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -35,3 +38,9 @@ def agent(workspace: Workspace) -> Path:
     (folder / "agent.yaml").write_text("name: Helper\ntools: [file_read, glob]\n")
     (folder / "AGENT.md").write_text("You help.\n")
     return folder
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> Iterator[Worker]:
+    with at_work(tmp_path / "home") as worker:
+        yield worker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -327,14 +327,6 @@ def test_outside_the_server_every_relay_tool_says_so(
     answers = [text for text in rows(session) if text.startswith("relay_")]
     assert answers == [f"{name}: {relay_tools.NOT_HERE}" for name, _ in CALLS]
     assert Session.objects.count() == 1
-
-
-@pytest.fixture
-def working(tmp_path: Path) -> Iterator[Worker]:
-    working = Worker(home=HaloHome(tmp_path / "home"), look_sec=1000)
-    working.start()
-    yield working
-    assert working.close(wait_sec=30)
 
 
 @threaded

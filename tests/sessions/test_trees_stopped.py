@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SLEEP = ("shell_exec", {"command": "touch started-$$; sleep 60; touch finished"})
 RUNS_LONG = 50.0
-
-
-@pytest.fixture
-def working(tmp_path: Path) -> Iterator[Worker]:
-    working = Worker(home=HaloHome(tmp_path / "home"), look_sec=1000)
-    working.start()
-    yield working
-    assert working.close(wait_sec=30)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,25 +24,16 @@ from sessions_app.places import log_folder, log_leaf
 from sessions_app.stop_tree import mark_stopped
 from sessions_app.worker import Worker
 from tests.sessions.models_in_tests import Script, call_tool
+from tests.sessions.working import PATIENCE_SEC
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PATIENCE_SEC = 30.0
 ENDLESS = call_tool("shell_exec", '{"command": "sleep 600"}')
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> HaloHome:
     return HaloHome(tmp_path / "home")
-
-
-@pytest.fixture
-def working(home: HaloHome) -> Iterator[Worker]:
-    """A worker whose looks at the database come only when a test is over."""
-    working = Worker(home=home, look_sec=1000)
-    working.start()
-    yield working
-    assert working.close(wait_sec=PATIENCE_SEC)
 
 
 def say(session: Session, text: str) -> int:

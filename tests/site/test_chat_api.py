@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from core.paths import HaloHome
 from sessions_app import lease
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.worker import Worker
@@ -33,15 +31,6 @@ def as_operator(world: World) -> Any:
         return call(client, method, f"/api{path}", body, **headers)
 
     return ask
-
-
-@pytest.fixture
-def working(halo_home: Path) -> Iterator[Worker]:
-    """This process's worker, as in a server; it isn't woken for anything here that a test wouldn't end."""
-    working = Worker(home=HaloHome(halo_home), look_sec=1000)
-    working.start()
-    yield working
-    assert working.close(wait_sec=30)
 
 
 def _queued() -> list[tuple[str, str]]:

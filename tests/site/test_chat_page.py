@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 
 from core import clock
 from core.db.models import Event
-from core.paths import HaloHome
 from sessions_app import lease, queue
 from sessions_app.errors import SessionRefused
 from sessions_app.logs.records import add, assistant_row, encode, inflight, user_row
@@ -429,15 +427,8 @@ class TestANewSession:
 
 @pytest.mark.django_db(transaction=True)
 class TestWithAWorker:
-    @pytest.fixture
-    def worker(self, halo_home: Path) -> Iterator[Worker]:
-        worker = Worker(home=HaloHome(halo_home), look_sec=1000)
-        worker.start()
-        yield worker
-        assert worker.close(wait_sec=30)
-
     def test_the_whole_way_by_form(
-        self, session: Session, worker: Worker, monkeypatch: pytest.MonkeyPatch
+        self, session: Session, working: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         model = Streaming().install(monkeypatch)
         client = browser("administrator")

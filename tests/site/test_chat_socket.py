@@ -15,7 +15,6 @@ from django.db import OperationalError
 
 from core import clock
 from core.db.hub import in_thread
-from core.paths import HaloHome
 from sessions_app import queue
 from sessions_app.live import follow
 from sessions_app.live.condition import Condition, read_condition
@@ -24,8 +23,9 @@ from sessions_app.models import QueuedMessage, Session
 from sessions_app.places import raw_log, ui_log
 from sessions_app.worker import Worker
 from tests.sessions.streams_in_tests import Streaming
+from tests.sessions.working import at_work
 from tests.site.chat_world import ChatSocket, ChatView, chatting, give, make_session, rows_in_log
-from tests.site.live_world import PATIENCE_SEC, cookie_of
+from tests.site.live_world import cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,10 +54,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Streaming:
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Worker]:
-    worker = Worker(home=HaloHome(tmp_path / "home"), look_sec=1000)
-    worker.start()
-    yield worker
-    assert worker.close(wait_sec=PATIENCE_SEC)
+    with at_work(tmp_path / "home") as worker:
+        yield worker
 
 
 async def said(socket: ChatSocket, session: Session, text: str, client_id: str = "c1") -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from django.test import Client
 
 from core import clock
 from core.db.models import Event
-from core.paths import HaloHome
 from sessions_app import queue
 from sessions_app.create import create_session
 from sessions_app.end_turn import Way, end_turn
@@ -33,15 +31,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def session(db: None, tmp_path: Path, halo_home: Path) -> Session:
     return make_session(tmp_path / "workspace")
-
-
-@pytest.fixture
-def working(halo_home: Path) -> Iterator[Worker]:
-    """This process's worker, as in a server, that has nothing to do."""
-    working = Worker(home=HaloHome(halo_home), look_sec=1000)
-    working.start()
-    yield working
-    assert working.close(wait_sec=30)
 
 
 def page(session: Session, more: str = "change") -> str:
