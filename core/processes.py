@@ -67,7 +67,7 @@ class ProcessIdentity:
         return self.is_local and self.boot_id == boot_id() and _start_time(self.pid) == self.start_time
 
     def send(self, signal_number: int) -> bool:
-        """Signal this very process; False when it is gone. A reused pid is never hit."""
+        """Signal this very process; False when it is gone, or another user's. A reused pid is never hit."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -76,7 +76,7 @@ class ProcessIdentity:
             if not self.is_alive():
                 return False
             signal.pidfd_send_signal(descriptor, signal_number)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):
             return False
         finally:
             os.close(descriptor)

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.states import ApplyStatus, RunStatus
+from workspaces.publish_lock import LockOwner
 
 Kind = Literal["run", "apply"]
 
@@ -49,6 +50,18 @@ def run_claim(run_id: str, attempt: int) -> Claim:
 
 def apply_claim(apply_id: str, attempt: int, status: str = ApplyStatus.RUNNING) -> Claim:
     return Claim("apply", apply_id, status, attempt)
+
+
+_AT_THE_LOCK = {
+    "apply": (ApplyStatus.RUNNING, ApplyStatus.SYNCING),
+    "rollback": (ApplyStatus.ROLLING_BACK,),
+}
+
+
+def has_lost_its_claim(holder: LockOwner) -> bool:
+    """Whether the row that a workspace is locked for is another wrapper's by now, so that this one may be ended."""
+    statuses = _AT_THE_LOCK[holder.kind]
+    return not any(apply_claim(holder.row_id, holder.attempt, status).rows().exists() for status in statuses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from core.paths import EvolutionPaths, WorkspacePaths, halo_home
 from core.settings_file import Settings
 from evolution import transitions
 from evolution.children import Children
-from evolution.claim import Claim
+from evolution.claim import Claim, has_lost_its_claim
 from evolution.errors import EvolutionError
 from evolution.heartbeat import Heartbeat
 from evolution.models import EvolutionApply, EvolutionRun
@@ -65,6 +65,7 @@ class Job:
             language=self.settings.get("general.language"),
             run_child=self.run_child,
             progress=self._progress,
+            may_end_holder=has_lost_its_claim,
             source_agent=self._source_agent(),
             hint=self.row.user_hint if isinstance(self.row, EvolutionRun) else "",
             limits=limits_of(self.settings),

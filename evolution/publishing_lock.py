@@ -6,15 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from core.processes import ProcessIdentity
-from evolution.claim import apply_claim
+from evolution.claim import has_lost_its_claim
 from evolution.job import Job
-from evolution.states import ApplyStatus
 from workspaces.publish_lock import LockOwner, exclusive
-
-_STATUSES = {
-    "apply": (ApplyStatus.RUNNING, ApplyStatus.SYNCING),
-    "rollback": (ApplyStatus.ROLLING_BACK,),
-}
 
 
 @contextmanager
@@ -34,10 +28,3 @@ def publishing(job: Job) -> Iterator[None]:
     with exclusive(job.paths, owner=owner, may_end_holder=has_lost_its_claim):
         job.heart.confirm(afresh=True)
         yield
-
-
-def has_lost_its_claim(owner: LockOwner) -> bool:
-    """Whether the row belongs to somebody else by now, so that its old wrapper may be ended."""
-    return not any(
-        apply_claim(owner.row_id, owner.attempt, status).rows().exists() for status in _STATUSES[owner.kind]
-    )

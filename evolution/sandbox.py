@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
 from core import atomic
@@ -63,7 +64,7 @@ def prepare_apply(ctx: PhaseContext) -> None:
 def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
     files = AttemptFiles(ctx.folder)
     try:
-        with shared(WorkspacePaths(ctx.workspace).evolution):
+        with _reading(ctx):
             live = locked_surface_files(_halo(ctx.workspace))
             copy = Copy(ctx.base)
             files.base.mkdir(parents=True)
@@ -82,6 +83,11 @@ def _prepare(ctx: PhaseContext, *, working_dir: str) -> None:
         raise PhaseFailed(f"The prompt surface can't be copied: {error.args[0][0][2]}.") from error
     except OSError as error:
         raise PhaseFailed(f"The prompt surface can't be copied: {error}.") from error
+
+
+def _reading(ctx: PhaseContext) -> AbstractContextManager[None]:
+    """No publisher is at work meanwhile; one that lost its claim and holds the lock all the same is ended."""
+    return shared(WorkspacePaths(ctx.workspace).evolution, may_end_holder=ctx.may_end_holder)
 
 
 def _halo(workspace: Path) -> Path:
@@ -205,7 +211,7 @@ def classified(ctx: PhaseContext) -> tuple[Change, ...]:
 
     Raises PhaseFailed when the live surface can't be read, LockHeld while it is being published.
     """
-    with shared(WorkspacePaths(ctx.workspace).evolution):
+    with _reading(ctx):
         return _classified(ctx, proposed(AttemptFiles(ctx.folder)))
 
 

@@ -98,16 +98,22 @@ def exclusive(
 
 
 @contextmanager
-def shared(paths: EvolutionPaths, *, wait_sec: float = WAIT_SEC) -> Iterator[None]:
+def shared(
+    paths: EvolutionPaths,
+    *,
+    may_end_holder: Callable[[LockOwner], bool] | None = None,
+    wait_sec: float = WAIT_SEC,
+) -> Iterator[None]:
     """Hold off publishers while the surface is read; for moments only.
 
     A workspace without ``evo/`` never had a run, so there is nothing to hold off and nothing is created.
-    Raises LockHeld when a publisher keeps the lock for ``wait_sec``.
+    ``may_end_holder`` as in ``exclusive``, for a reader that can tell. Raises LockHeld when a publisher keeps
+    the lock for ``wait_sec``.
     """
     if not paths.root.is_dir():
         yield
         return
-    descriptor = _acquire(paths.lock_file, fcntl.LOCK_SH, wait_sec=wait_sec, may_end_holder=None)
+    descriptor = _acquire(paths.lock_file, fcntl.LOCK_SH, wait_sec=wait_sec, may_end_holder=may_end_holder)
     try:
         yield
     finally:

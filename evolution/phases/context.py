@@ -9,6 +9,7 @@ from typing import Literal
 
 from agents.turn import AccessLevel, Limits, ModelChoice, View
 from evolution.evidence import Evidence
+from workspaces.publish_lock import LockOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class PhaseContext:
     ``hint`` is what the run is asked for now: a retry may have changed it since the files were frozen.
     ``source_agent`` is the one whose conversation is learned from (of an apply: of its first run).
     ``limits`` and ``readable`` (``general.sandbox.allow``) are what the workspace's own sessions have.
+    ``may_end_holder`` tells which holder of the workspace's lock may be ended by whoever waits for it.
     ``evidence`` remembers what this wrapper wrote and no agent may change.
     """
 
@@ -71,6 +73,7 @@ class PhaseContext:
     language: str
     run_child: Callable[[ChildSpec], ChildResult]
     progress: Callable[[str, int, int], None]
+    may_end_holder: Callable[[LockOwner], bool]
     source_agent: str = ""
     hint: str = ""
     limits: Limits = field(default_factory=Limits)

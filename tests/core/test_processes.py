@@ -70,6 +70,17 @@ def test_a_signal_reaches_the_very_process(child: subprocess.Popen[bytes]) -> No
     assert child.wait() == -signal.SIGTERM
 
 
+def test_another_users_process_is_not_reached(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
+    assert not identity_of(child).send(signal.SIGKILL)
+    assert child.poll() is None
+
+
 def test_a_process_that_never_was_is_nobody() -> None:
     nobody = dataclasses.replace(ProcessIdentity.current(), pid=2**22 + 1)
     assert not nobody.is_alive()

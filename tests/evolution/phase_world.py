@@ -163,6 +163,7 @@ class World:
             language="en-US",
             run_child=self._run,
             progress=lambda *step: self.shown.append(step),
+            may_end_holder=lambda owner: False,
             hint="numbers first",
         )
 

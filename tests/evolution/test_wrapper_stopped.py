@@ -24,7 +24,7 @@ from evolution.try_again import try_again
 from tests.evolution.process_world import ProcessWorld, Step, fork_wrapper, start_wrapper, tick
 from tests.evolution.rows import fresh, make_user
 from tests.evolution.scripted_agents import NEW, OLD
-from workspaces.lock_file import exclusive
+from workspaces.lock_file import exclusive, shared
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
@@ -173,6 +173,7 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ticker can't end what it finds stale; who waits for the lock does so for a moment only."""
     monkeypatch.setattr("evolution.stale.end_process", lambda row: None)
     monkeypatch.setattr("evolution.publishing_lock.exclusive", partial(exclusive, wait_sec=0.2))
+    monkeypatch.setattr("evolution.sandbox.shared", partial(shared, wait_sec=0.2))
 
 
 @pytest.mark.usefixtures("out_of_reach")
@@ -194,11 +195,11 @@ def test_a_wrapper_that_wakes_after_its_row_was_worked_again_changes_nothing(
 
 
 @pytest.mark.usefixtures("out_of_reach")
-@pytest.mark.parametrize("case", [case for case in UNDER_THE_LOCK if case.step != "checkpoint"], ids=str)
+@pytest.mark.parametrize("case", UNDER_THE_LOCK, ids=str)
 def test_a_stopped_wrapper_that_holds_the_lock_is_ended_by_its_successor(
     world: ProcessWorld, stopped: list[int], case: Case
 ) -> None:
-    """From the checkpoint on; before it a successor copies the surface first, which waits for the lock."""
+    """Before the checkpoint as well, where a successor copies the surface first and waits for its shared side."""
     row, pid = begun(case, world, stopped)
     work_off(row)
     assert exit_code(pid) == KILLED

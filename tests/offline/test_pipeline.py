@@ -138,6 +138,7 @@ class House:
             language="en-US",
             run_child=self.child,
             progress=lambda *step: None,
+            may_end_holder=lambda owner: False,
             hint=hint,
         )
 

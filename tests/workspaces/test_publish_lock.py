@@ -119,7 +119,8 @@ def test_a_live_holder_with_its_claim_is_waited_for_then_named(paths: EvolutionP
     assert named is not None and named.process.pid == pid
 
 
-def test_a_stopped_holder_without_its_claim_is_ended(paths: EvolutionPaths, in_child) -> None:
+@pytest.mark.parametrize("side", ["exclusive", "shared"])
+def test_a_stopped_holder_without_its_claim_is_ended(paths: EvolutionPaths, in_child, side: str) -> None:
     pid = in_child(lambda ready: hold(paths, ready))
     os.kill(pid, signal.SIGSTOP)
     asked: list[LockOwner] = []
@@ -128,10 +129,25 @@ def test_a_stopped_holder_without_its_claim_is_ended(paths: EvolutionPaths, in_c
         asked.append(held_by)
         return True
 
-    with publish_lock.exclusive(paths, owner=owner(2), may_end_holder=gone, wait_sec=0.1):
+    with (
+        publish_lock.exclusive(paths, owner=owner(2), may_end_holder=gone, wait_sec=0.1)
+        if side == "exclusive"
+        else publish_lock.shared(paths, may_end_holder=gone, wait_sec=0.1)
+    ):
         assert ProcessIdentity.of(pid) is None
-        assert publish_lock.holder(paths) == owner(2)
+        assert side == "shared" or publish_lock.holder(paths) == owner(2)
     assert [(held.process.pid, held.attempt) for held in asked] == [(pid, 1)]
+
+
+def test_a_reader_leaves_a_stopped_holder_that_has_its_claim_alone(paths: EvolutionPaths, in_child) -> None:
+    pid = in_child(lambda ready: hold(paths, ready))
+    os.kill(pid, signal.SIGSTOP)
+    with (
+        pytest.raises(LockHeld) as caught,
+        publish_lock.shared(paths, may_end_holder=never, wait_sec=0.1),
+    ):
+        pytest.fail("a loader got in beside a publisher")
+    assert caught.value.pid == pid and ProcessIdentity.of(pid) is not None
 
 
 def test_a_loader_is_never_ended_but_named(paths: EvolutionPaths, in_child) -> None:
