@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -37,13 +37,11 @@ class Pass:
 
     def settle_stale(self) -> None:
         for run in self._here(EvolutionRun.objects.filter(status=RunStatus.RUNNING)):
-            if why := stale.why_stale(run, now=self.now, timeout=self.limits.run_timeout):
-                stale.end_process(run)
+            if why := self._why_stale(run, self.limits.run_timeout):
                 self._settle_run(run, why)
         at_work = EvolutionApply.objects.filter(_AT_WORK, status__in=sorted(APPLY_HOLDS_WORKSPACE))
         for apply in self._here(at_work):
-            if why := stale.why_stale(apply, now=self.now, timeout=self.limits.apply_timeout):
-                stale.end_process(apply)
+            if why := self._why_stale(apply, self.limits.apply_timeout):
                 self._settle_apply(apply, why)
 
     def claim_waiting(self) -> None:
@@ -84,6 +82,15 @@ class Pass:
         for apply in self._here(first_of_idle)[:free]:
             claim = transitions.claim_apply(apply_id=apply.pk, attempts=apply.attempts, now=self.now)
             self._took(claim, fresh=True)
+
+    def _why_stale(self, row: EvolutionRun | EvolutionApply, timeout: timedelta) -> str:
+        """What is stale is ended; a heartbeat that the clock fell behind ages from this pass on."""
+        why = stale.why_stale(row, now=self.now, timeout=timeout)
+        if why:
+            stale.end_process(row)
+        elif stale.is_ahead(row, now=self.now):
+            transitions.beat_at(Observed.of(row), now=self.now)
+        return why
 
     def _settle_run(self, run: EvolutionRun, why: str) -> None:
         observed = Observed.of(run)

@@ -28,6 +28,11 @@ def why_stale(row: EvolutionRun | EvolutionApply, *, now: datetime, timeout: tim
     return ""
 
 
+def is_ahead(row: EvolutionRun | EvolutionApply, *, now: datetime) -> bool:
+    """Whether its last sign of life lies in the future: the clock was set back since, and its age can't be told."""
+    return row.started_at is not None and (row.heartbeat_at or row.started_at) > now
+
+
 def end_process(row: EvolutionRun | EvolutionApply) -> None:
     """SIGKILL a stale wrapper that still lives on this host; a process that reused its pid is left alone."""
     if row.process is not None and row.process.is_local:

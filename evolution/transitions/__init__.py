@@ -38,7 +38,7 @@ from evolution.transitions.scenarios import (
     restore_scenario,
     retire_scenario,
 )
-from evolution.transitions.stale import requeue
+from evolution.transitions.stale import beat_at, requeue
 
 __all__ = [
     "PLANNING",
@@ -49,6 +49,7 @@ __all__ = [
     "approve",
     "await_review",
     "beat",
+    "beat_at",
     "begin_restoring",
     "begin_rollback",
     "cancel_apply",

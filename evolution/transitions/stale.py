@@ -1,4 +1,4 @@
-"""What the ticker writes on a row that nobody works any more, whichever kind it is."""
+"""What the ticker writes on a row whose wrapper may not work any more, whichever kind it is."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ def requeue(observed: Observed, *, now: datetime) -> bool:
         now=now,
         values=released_values(),
     )
+
+
+def beat_at(observed: Observed, *, now: datetime) -> bool:
+    """A last sign of life from the future counts as given now, which is no earlier than it really was.
+
+    False: the wrapper has given another since.
+    """
+    return bool(observed.rows().update(heartbeat_at=now))

@@ -161,6 +161,12 @@ class World(RuleBasedStateMachine):
     def tick(self, how: str, later: int = 0) -> None:
         self.now += timedelta(minutes=later)
         tick(now=self.now, limits=LIMITS, spawn=lambda order: self.spawn(order, how))
+        for at_work in (
+            EvolutionRun.objects.filter(status="running"),
+            EvolutionApply.objects.filter(status__in=APPLY_HOLDS_WORKSPACE, needs_person__isnull=True),
+        ):
+            here = at_work.filter(workspace__in=[rows.workspace.pk for rows in self.places])
+            assert not here.filter(heartbeat_at__gt=self.now).exists(), "how old it is can't be told"
 
     def spawn(self, order: Order, how: str) -> None:
         assert order not in self.claimed, "an attempt was given out twice"

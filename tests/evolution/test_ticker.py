@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from core.db.models import process_values
 from core.ids import new_row_id
 from core.processes import ProcessIdentity
 from evolution import manifest, transitions
-from evolution.claim import Claim
+from evolution.claim import Claim, Observed
 from evolution.limits import Limits
 from evolution.manifest import Manifest, ManifestFile
 from evolution.models import EvolutionApply, EvolutionRun
@@ -58,6 +59,15 @@ def gone() -> ProcessIdentity:
         process.kill()
     assert identity is not None
     return identity
+
+
+@pytest.fixture
+def stopped() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that lives and does nothing, not even end when it is asked to."""
+    with subprocess.Popen(["/bin/sleep", "600"]) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        yield process
+        process.kill()
 
 
 class TestClaims:
@@ -170,15 +180,27 @@ class TestStale:
         assert ticked(at=minutes(11)) == TickReport()
         assert fresh(run).attempts == 1
 
-    def test_one_that_hangs_is_ended_first(self, rows: Rows) -> None:
+    def test_one_that_hangs_is_ended_first(self, rows: Rows, stopped: subprocess.Popen[bytes]) -> None:
         run, claim = rows.claimed()
-        with subprocess.Popen(["/bin/sleep", "600"]) as process:
-            os.kill(process.pid, signal.SIGSTOP)
-            identity = ProcessIdentity.of(process.pid)
-            assert identity is not None
-            at_work(claim, identity)
-            assert ticked(at=minutes(13)).settled == (run.pk,)
-            assert process.wait(timeout=10) == -signal.SIGKILL
+        at_work(claim, ProcessIdentity.of(stopped.pid))
+        assert ticked(at=minutes(13)).settled == (run.pk,)
+        assert stopped.wait(timeout=60) == -signal.SIGKILL
+
+    def test_one_that_may_not_be_ended_holds_nobody_up(
+        self, rows: Rows, stopped: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another user's wrapper (somebody ran the command as root): its claim is lost, whatever it does then."""
+
+        def refuse(*_given: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        run, claim = rows.claimed()
+        at_work(claim, ProcessIdentity.of(stopped.pid))
+        other = rows.pending()
+        monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
+        report = ticked(at=minutes(13), limits=Limits(max_concurrent_run=2))
+        assert report.settled == (run.pk,)
+        assert report.started == (Order("run", run.pk, 2), Order("run", other.pk, 1))
 
     def test_tries_are_spent(self, rows: Rows) -> None:
         run = rows.pending()
@@ -197,6 +219,40 @@ class TestStale:
         assert ticked(at=timedelta(days=300, seconds=-20)) == TickReport()
         again = (Order("run", run.pk, 2), Order("apply", apply.pk, 2))
         assert ticked().started == again
+
+    @pytest.mark.parametrize("beaten", [True, False], ids=["after a heartbeat", "with its start alone"])
+    @pytest.mark.parametrize(("kind", "timeout"), [("run", minutes(12)), ("apply", minutes(5))])
+    def test_one_that_stopped_is_found_a_timeout_after_the_clock_was_set_back(
+        self, rows: Rows, stopped: subprocess.Popen[bytes], kind: str, timeout: timedelta, beaten: bool
+    ) -> None:
+        """Not a year later, when the clock has caught up with its last sign of life."""
+        row, claim = rows.claimed() if kind == "run" else rows.running_apply()
+        at_work(claim, ProcessIdentity.of(stopped.pid))
+        a_year_ahead = START + timedelta(days=365)
+        claim.rows().update(heartbeat_at=a_year_ahead if beaten else None, started_at=a_year_ahead)
+
+        assert ticked(at=minutes(1)) == TickReport()
+        assert fresh(row).heartbeat_at == START + minutes(1), "from now on it ages"
+        assert ticked(at=minutes(1) + timeout) == TickReport()
+        assert ticked(at=minutes(1.1) + timeout).settled == (row.pk,)
+        assert stopped.wait(timeout=60) == -signal.SIGKILL
+
+    def test_one_that_beats_after_the_clock_was_set_back_is_left_alone(self, rows: Rows) -> None:
+        run, claim = rows.claimed()
+        at_work(claim)
+        EvolutionRun.objects.update(heartbeat_at=START + timedelta(hours=5))
+        assert ticked() == TickReport()
+        assert transitions.beat(claim, now=START + minutes(11))
+        assert ticked(at=minutes(20)) == TickReport()
+        assert fresh(run).heartbeat_at == START + minutes(11)
+
+    def test_a_heartbeat_that_comes_while_the_ticker_looks_is_kept(self, rows: Rows) -> None:
+        _, claim = rows.claimed()
+        EvolutionRun.objects.update(heartbeat_at=START + timedelta(hours=5))
+        looked = Observed.of(EvolutionRun.objects.get())
+        assert transitions.beat(claim, now=START + minutes(1))
+        assert not transitions.beat_at(looked, now=START)
+        assert EvolutionRun.objects.get().heartbeat_at == START + minutes(1)
 
     def test_a_reason_left_by_the_last_try_is_told(self, rows: Rows, gone: ProcessIdentity) -> None:
         apply, claim = rows.running_apply()
