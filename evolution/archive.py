@@ -22,9 +22,9 @@ from core.db.clock import database_now
 from core.paths import EvolutionPaths
 from core.processes import host_name
 from evolution import orphans, transitions, zips
-from evolution.claim import Kind
 from evolution.folder_lock import FolderBusy, holding
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.places import Row, folder_of, kind_of, zip_of
 from evolution.reduce import is_reducible, reduce_all
 from evolution.spawn import Order
 from evolution.states import APPLY_FINAL, RUN_FINAL, ApplyStatus
@@ -37,8 +37,6 @@ ARCHIVED_AFTER = timedelta(days=14)
 PURGED_AFTER = timedelta(days=30)
 REDUCED_AFTER = timedelta(hours=1)
 """A wrapper that was cancelled may still write for a moment; it reduces what it ends itself."""
-
-Row = EvolutionRun | EvolutionApply
 
 
 @dataclass(slots=True)
@@ -134,14 +132,14 @@ class _Pass:
                 condition, workspace=workspace, status__in=sorted(final)
             ).select_related("workspace")
             for row_id in list(rows.order_by("pk").values_list("pk", flat=True)):
-                self._guarded(f"{_kind(model)}-{row_id}", workspace.paths.evolution, rows, row_id, work)
+                self._guarded(f"{kind_of(model)}-{row_id}", workspace.paths.evolution, rows, row_id, work)
 
     def _guarded(
         self, name: str, paths: EvolutionPaths, rows: QuerySet[Row], row_id: str, work: Callable[[Row], None]
     ) -> None:
         self._ask_time()
         try:
-            with nullcontext() if self.dry_run else holding(paths.folder_lock(_kind(rows.model), row_id)):
+            with nullcontext() if self.dry_run else holding(paths.folder_lock(kind_of(rows.model), row_id)):
                 row = rows.filter(pk=row_id).first()
                 if row is not None:
                     work(row)
@@ -158,7 +156,7 @@ class _Pass:
             self.step("reduced")
 
     def _archive(self, row: Row) -> None:
-        folder, target = _folder(row), _zip(row)
+        folder, target = folder_of(row), zip_of(row)
         self.report.archived.append(str(row))
         if self.dry_run:
             return
@@ -255,22 +253,9 @@ class _Pass:
         self.report.failed.append(f"{name}: {reason}")
 
 
-def _kind(model: type[Row]) -> Kind:
-    return "run" if model is EvolutionRun else "apply"
-
-
-def _folder(row: Row) -> Path:
-    paths = row.workspace.paths.evolution
-    return paths.run(row.pk) if isinstance(row, EvolutionRun) else paths.apply(row.pk)
-
-
-def _zip(row: Row) -> Path:
-    return row.workspace.paths.evolution.archived(_kind(type(row)), row.pk)
-
-
 def _belongings(row: Row) -> list[Path]:
-    kind = _kind(type(row))
-    found = [_zip(row), _folder(row), Order(kind, row.pk, row.attempts).log]
+    kind = kind_of(type(row))
+    found = [zip_of(row), folder_of(row), Order(kind, row.pk, row.attempts).log]
     return found if kind == "run" else [*found, row.workspace.paths.evolution.history(row.pk)]
 
 

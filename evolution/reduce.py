@@ -9,6 +9,7 @@ from core.paths import halo_home
 from evolution import sandbox
 from evolution.artifacts.files import AttemptFiles
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.places import folder_of
 from evolution.states import APPLY_FINAL, RUN_FINAL
 
 logger = logging.getLogger(__name__)
@@ -52,8 +53,7 @@ def _is_whole(attempt: Path) -> bool:
 
 def _attempts(row: EvolutionRun | EvolutionApply) -> list[Path]:
     """All of them: of an apply, the snapshot's attempt and the rollback's are others than the newest."""
-    paths = row.workspace.paths.evolution
-    folder = (paths.run(row.pk) if isinstance(row, EvolutionRun) else paths.apply(row.pk)) / "attempts"
+    folder = folder_of(row) / "attempts"
     return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 

@@ -19,6 +19,7 @@ from evolution.artifacts.verdict import read_verdict
 from evolution.live_diff import FileChange, changed_files
 from evolution.missing_tools import missing_tools
 from evolution.models import EvolutionRun
+from evolution.places import Found, folder_of, found_of, read_file, zip_of
 
 MAX_SHOWN_BYTES = 1_048_576
 
@@ -35,11 +36,16 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """``differs``: prompt files that had changed between the freeze and the claim. ``missing_tools``: what the
-    agent called in vain in control and dry run, since an evaluation hasn't got it."""
+    """``folder`` is where the attempt's files lie, or the zip that they were packed into; ``unread``: what was packed
+    and can't be shown, and why.
+
+    ``differs``: prompt files that had changed between the freeze and the claim. ``missing_tools``: what the
+    agent called in vain in control and dry run, since an evaluation hasn't got it.
+    """
 
     run: EvolutionRun
     folder: Path
+    unread: tuple[str, ...] = ()
     patch: Patch | None = None
     observation: str = ""
     changes: list[FileChange] = field(default_factory=list)
@@ -57,16 +63,23 @@ class RunView:
 
 def view_run(run: EvolutionRun, *, home: HaloHome) -> RunView:
     """``run`` with its workspace and current apply loaded."""
-    paths = run.workspace.paths
-    files = AttemptFiles(paths.evolution.run_attempt(run.pk, run.attempts))
+    with found_of(run, attempt=run.attempts) as found:
+        return view_found(run, found, home=home)
+
+
+def view_found(run: EvolutionRun, found: Found, *, home: HaloHome) -> RunView:
+    """The same for a caller who has the run's folder open already."""
+    files = AttemptFiles(found.attempt(run.attempts))
+    lies = zip_of(run) if run.archived_at else folder_of(run)
     if run.attempts <= run.attempts_base or not files.folder.is_dir():
-        return RunView(run=run, folder=paths.evolution.run(run.pk))
+        return RunView(run=run, folder=lies, unread=found.unread)
     return RunView(
         run=run,
-        folder=files.folder,
+        folder=lies if run.archived_at else files.folder,
+        unread=found.unread,
         patch=_patch(files),
         observation=read_observation(files.folder),
-        changes=changed_files(files, live=paths.halo, global_folder=home.global_folder),
+        changes=changed_files(files, live=run.workspace.paths.halo, global_folder=home.global_folder),
         answers=_answers(run, files),
         score=_score(files),
         verdict=read_verdict(files.folder),
@@ -127,8 +140,11 @@ def _regression(run: EvolutionRun) -> str:
     apply = run.current_apply
     if apply is None:
         return ""
-    folder = run.workspace.paths.evolution.apply_attempt(apply.pk, apply.snapshot_attempt or apply.attempts)
-    return _text(AttemptFiles(folder).regress(run.pk).dry_run_output)
+    attempt = AttemptFiles(Path("attempts") / str(apply.snapshot_attempt or apply.attempts))
+    rel = attempt.regress(run.pk).dry_run_output.as_posix()
+    paths = run.workspace.paths.evolution
+    folder, archive = paths.apply(apply.pk), paths.archived("apply", apply.pk)
+    return read_file(folder, archive, rel, limit=MAX_SHOWN_BYTES).decode(errors="replace").strip()
 
 
 def _text(path: Path) -> str:

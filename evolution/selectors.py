@@ -9,12 +9,12 @@ from pathlib import Path
 
 from django.db.models import Q
 
-from evolution import zips
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import MAX_PATCH_BYTES, PatchInvalid, parse_patch, read_patch
 from evolution.artifacts.results import Kept, Landed
 from evolution.briefs.parts import EarlierDraft
 from evolution.models import EvolutionApply, EvolutionRun, RegressionScenario
+from evolution.places import folder_of, read_file, zip_of
 from evolution.states import RunStatus
 
 logger = logging.getLogger(__name__)
@@ -65,15 +65,9 @@ def _earlier(run: EvolutionRun) -> EarlierDraft | None:
 
 
 def _patch(run: EvolutionRun) -> bytes:
-    """The draft's ``patch.md``, also of an archived run; empty when there is none."""
-    paths = run.workspace.paths.evolution
-    path = AttemptFiles(paths.run_attempt(run.pk, run.attempts)).patch
-    try:
-        with path.open("rb") as stream:
-            return stream.read(MAX_PATCH_BYTES)
-    except OSError:
-        rel = path.relative_to(paths.run(run.pk)).as_posix()
-        return zips.read_member(paths.archived("run", run.pk), rel, limit=MAX_PATCH_BYTES) or b""
+    """The draft's ``patch.md``; empty when there is none."""
+    rel = AttemptFiles(Path("attempts") / str(run.attempts)).patch.as_posix()
+    return read_file(folder_of(run), zip_of(run), rel, limit=MAX_PATCH_BYTES)
 
 
 _MAX_KEPT_BYTES = 262_144

@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import lzma
 import os
 import secrets
 import shutil
 import stat
+import struct
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from core import atomic
 from core.paths import UnsafePathError, checked_relative
 
 Step = Callable[[str], None]
 _CHUNK = 1 << 20
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, ValueError, NotImplementedError, RuntimeError),
+)
+"""All that ``zipfile`` raises for a zip that isn't as somebody wrote it."""
 _FIRST_YEAR = (1980, 1, 1, 0, 0, 0)
 
 
@@ -61,10 +70,10 @@ def unpack(archive: Path, folder: Path, *, step: Step = lambda name: None) -> No
     folder.parent.mkdir(exist_ok=True)
     temporary.mkdir()
     try:
-        with _opened(archive) as found:
+        with opened(archive) as found:
             _check_room(found, folder.parent)
             for info in found.infolist():
-                _extract(found, info, temporary)
+                extract(found, info, temporary, durable=True)
         step("unzipped")
         if folder.is_symlink():
             folder.unlink()
@@ -80,17 +89,8 @@ def unpack(archive: Path, folder: Path, *, step: Step = lambda name: None) -> No
 
 def check(archive: Path) -> None:
     """Raises ZipDamaged, FileNotFoundError."""
-    with _opened(archive) as found:
+    with opened(archive) as found:
         _read_all(found)
-
-
-def read_member(archive: Path, rel: str, *, limit: int) -> bytes | None:
-    """The beginning of one file; None when the zip or the file isn't there or can't be read."""
-    try:
-        with zipfile.ZipFile(archive) as found, found.open(rel) as stream:
-            return stream.read(limit)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return None
 
 
 def _write(folder: Path, temporary: Path) -> dict[str, str]:
@@ -167,7 +167,7 @@ def _info(name: str, status: os.stat_result) -> zipfile.ZipInfo:
 
 
 def _verify(temporary: Path, packed: dict[str, str]) -> None:
-    with _opened(temporary) as archive:
+    with opened(temporary) as archive:
         found = _read_all(archive)
     if found != packed:
         raise ZipDamaged("the zip doesn't read back as it was written")
@@ -177,21 +177,26 @@ def _read_all(archive: zipfile.ZipFile) -> dict[str, str]:
     found = {}
     for info in archive.infolist():
         digest = hashlib.sha256()
-        if not info.is_dir():
-            try:
-                with archive.open(info) as stream:
-                    while chunk := stream.read(_CHUNK):
-                        digest.update(chunk)
-            except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-                raise ZipDamaged(f"{info.filename}: {error}") from error
+        for chunk in () if info.is_dir() else _chunks(archive, info):
+            digest.update(chunk)
         found[info.filename] = "" if info.is_dir() else digest.hexdigest()
     return found
 
 
-def _opened(archive: Path) -> zipfile.ZipFile:
+def _chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    try:
+        with archive.open(info) as stream:
+            while chunk := stream.read(_CHUNK):
+                yield chunk
+    except DAMAGE as error:
+        raise ZipDamaged(f"{info.filename}: {error}") from error
+
+
+def opened(archive: Path | IO[bytes]) -> zipfile.ZipFile:
+    """Raises ZipDamaged, OSError."""
     try:
         return zipfile.ZipFile(archive)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except DAMAGE as error:
         raise ZipDamaged(str(error)) from error
 
 
@@ -203,12 +208,17 @@ def _check_room(archive: zipfile.ZipFile, folder: Path) -> None:
         raise OSError(errno.ENOSPC, words, str(folder))
 
 
-def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> None:
+def path_of(info: zipfile.ZipInfo, folder: Path) -> Path:
+    """Where an entry belongs below ``folder``. Raises ZipDamaged for a name that leads out."""
     try:
-        rel = checked_relative(info.filename.removesuffix("/"))
+        return folder / checked_relative(info.filename.removesuffix("/"))
     except UnsafePathError as error:
         raise ZipDamaged(str(error)) from error
-    path = folder / rel
+
+
+def extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, *, durable: bool) -> None:
+    """One entry with its mode and time, links as files. Raises ZipDamaged, OSError."""
+    path = path_of(info, folder)
     if info.is_dir():
         path.mkdir(parents=True, exist_ok=True)
         return
@@ -219,13 +229,10 @@ def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> N
     except FileExistsError as error:
         raise ZipDamaged(f"{info.filename} is in it twice") from error
     with os.fdopen(descriptor, "wb") as target:
-        try:
-            with archive.open(info) as source:
-                while chunk := source.read(_CHUNK):
-                    target.write(chunk)
-        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-            raise ZipDamaged(f"{info.filename}: {error}") from error
+        for chunk in _chunks(archive, info):
+            target.write(chunk)
         target.flush()
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     if info.comment.isdigit() and len(info.comment) < 20:
         os.utime(path, ns=(int(info.comment), int(info.comment)))

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.paths import UnsafePathError, inside
 from evolution import manifest as manifests
-from evolution.admin.reading import Text, contents, head_of, tail_of
-from evolution.admin.run_page import DiffLine, DiffOfFile, growth
+from evolution.admin.reading import contents, head_of
+from evolution.admin.run_page import DiffLine, DiffOfFile, growth, logs_of
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.score import ScoreInvalid, ScoreSummary, read_summary
 from evolution.diff_rows import side_by_side
@@ -16,6 +16,7 @@ from evolution.manifest import BEFORE, ManifestUnreadable
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.outcome import said
 from evolution.phases.ratchet import read_kept_results
+from evolution.places import Found, found_of
 from evolution.request_rollback import RollbackPreview
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT
@@ -31,8 +32,12 @@ class Regressed:
 
 def apply_page(apply: EvolutionApply) -> dict[str, Any]:
     """The template's context. ``apply`` has its workspace and people loaded."""
-    paths = apply.workspace.paths.evolution
-    files = AttemptFiles(paths.apply_attempt(apply.pk, apply.snapshot_attempt or apply.attempts))
+    attempt = apply.snapshot_attempt or apply.attempts
+    with found_of(apply, attempt=attempt) as found:
+        return _page(apply, found, AttemptFiles(found.attempt(attempt)))
+
+
+def _page(apply: EvolutionApply, found: Found, files: AttemptFiles) -> dict[str, Any]:
     runs = list(apply.source_runs.order_by("pk"))
     return {
         "apply": apply,
@@ -45,8 +50,9 @@ def apply_page(apply: EvolutionApply) -> dict[str, Any]:
         "kept_dirs": ", ".join(map(str, apply.kept_dirs)),
         "needs": said(apply.needs_person),
         "outcome": said(apply.rollback_outcome),
-        "logs": _logs(apply, files),
+        "logs": logs_of(files, Order("apply", apply.pk, apply.attempts)),
         "working": apply.status in APPLY_IN_FLIGHT and apply.needs_person is None,
+        "unread": found.unread,
     }
 
 
@@ -116,11 +122,3 @@ def _bytes(folder: Any, rel: str) -> bytes | None:
         return contents(inside(folder, rel))
     except UnsafePathError:
         return None
-
-
-def _logs(apply: EvolutionApply, files: AttemptFiles) -> list[Text]:
-    found = [
-        tail_of(files.child_log, "Agent log"),
-        tail_of(Order("apply", apply.pk, apply.attempts).log, "Wrapper log"),
-    ]
-    return [log for log in found if log is not None and log.text]

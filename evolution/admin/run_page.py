@@ -21,8 +21,9 @@ from evolution.diff_rows import DiffRow, SideBySide, side_by_side
 from evolution.live_diff import FileChange
 from evolution.models import EvolutionApply, EvolutionRun
 from evolution.observation import Facts, IssueLink, issue_links
+from evolution.places import Found, found_of
 from evolution.repeats import Source, sources_of
-from evolution.run_view import RunView, view_run
+from evolution.run_view import RunView, view_found
 from evolution.spawn import Order
 from evolution.states import APPLY_IN_FLIGHT, RunStatus
 
@@ -69,9 +70,13 @@ class Bar:
 
 def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
     """The template's context. ``run`` has its workspace, apply, asker and decider loaded."""
-    view = view_run(run, home=home)
-    folder = run.workspace.paths.evolution.run(run.pk)
-    attempt = run.workspace.paths.evolution.run_attempt(run.pk, run.attempts)
+    with found_of(run, attempt=run.attempts) as found:
+        return _page(run, found, home)
+
+
+def _page(run: EvolutionRun, found: Found, home: HaloHome) -> dict[str, Any]:
+    view = view_found(run, found, home=home)
+    folder, attempt = found.folder, found.attempt(run.attempts)
     return {
         "run": run,
         "view": view,
@@ -85,14 +90,14 @@ def run_page(run: EvolutionRun, *, home: HaloHome) -> dict[str, Any]:
         "notes": [sample.notes for sample in view.score.samples if sample.notes] if view.score else [],
         "averages": [sample.avg for sample in view.score.samples] if view.score else [],
         "gates": gates_of(view.verdict),
-        "logs": _logs(run),
+        "logs": logs_of(AttemptFiles(attempt), Order("run", run.pk, run.attempts)),
         "conversation": head_of(FrozenFiles(folder).tool_flow, "Conversation"),
         "files": files_below(folder),
         "applies": list(
             EvolutionApply.objects.filter(source_runs=run).select_related("approved_by").order_by("-pk")[:20]
         ),
         "working": is_at_work(run),
-        "archive_file": f".halo/evo/archive/run-{run.pk}.zip",
+        "unread": found.unread,
     }
 
 
@@ -213,10 +218,7 @@ def _checks(score: ScoreSummary) -> list[tuple[str, str, bool]]:
     return [(_CHECK_WORDS.get(name, name), word, word in _GOOD) for name, word in score.shown.checks.items()]
 
 
-def _logs(run: EvolutionRun) -> list[Text]:
-    attempt = AttemptFiles(run.workspace.paths.evolution.run_attempt(run.pk, run.attempts))
-    found = [
-        tail_of(attempt.child_log, "Agent log"),
-        tail_of(Order("run", run.pk, run.attempts).log, "Wrapper log"),
-    ]
+def logs_of(files: AttemptFiles, order: Order) -> list[Text]:
+    """The ends of what the attempt's agents and its wrapper wrote."""
+    found = [tail_of(files.child_log, "Agent log"), tail_of(order.log, "Wrapper log")]
     return [log for log in found if log is not None and log.text]

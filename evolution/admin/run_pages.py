@@ -28,6 +28,7 @@ from evolution.claim import RunSeen
 from evolution.delete import DeletePlan, delete, plan_delete
 from evolution.errors import Refused
 from evolution.models import EvolutionApply, EvolutionRun
+from evolution.places import found_of
 from evolution.reject import reject
 from evolution.retry import retry
 
@@ -92,7 +93,8 @@ class EvolutionRunAdmin(Pages[EvolutionRun]):
     def file(self, request: HttpRequest, row_id: str) -> HttpResponse:
         self._may_look(request)
         run = self._find(row_id)
-        text = file_of(run.workspace.paths.evolution.run(run.pk), request.GET.get("path", ""))
+        with found_of(run, attempt=run.attempts) as found:
+            text = file_of(found.folder, request.GET.get("path", ""))
         if text is None:
             raise Http404("There is no such file in this run's folder.")
         title = {"title": f"File of {run}", "original": run, "here": "File"}

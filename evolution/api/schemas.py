@@ -58,9 +58,14 @@ class RunListPage(Schema):
 
 
 class RunPageOut(RunOut):
-    """A run with all that a decision needs; ``changes`` are diffs against the live surface as it is now."""
+    """A run with all that a decision needs; ``changes`` are diffs against the live surface as it is now.
+
+    ``folder`` is the zip once the run is archived; ``unread`` says what of it can't be shown, and why.
+    """
 
     folder: str
+    archivedAt: str | None
+    unread: list[str]
     patch: dict[str, Any] | None
     observation: str
     stale: bool

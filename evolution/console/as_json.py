@@ -75,6 +75,8 @@ def run_page(view: RunView) -> dict[str, Any]:
     return {
         **run_row(view.run),
         "folder": str(view.folder),
+        "archivedAt": moment(view.run.archived_at),
+        "unread": list(view.unread),
         "patch": asdict(patch) if patch else None,
         "observation": view.observation,
         "stale": view.is_stale,

@@ -49,6 +49,9 @@ def run_page(view: RunView) -> list[str]:
         lines.append(f"apply     {run.current_apply} is {run.current_apply.status}{why}")
         if run.status == RunStatus.AWAITING_REVIEW:
             lines.append("          its gates had let it through; now a person decides")
+    if run.archived_at is not None:
+        lines.append(f"archived  {run.archived_at:%Y-%m-%d %H:%M} UTC into {view.folder}")
+    lines += [f"not shown {words}" for words in view.unread]
     if view.patch is not None:
         lines += section("The draft: what and why", view.patch.body)
     lines += changes(view)

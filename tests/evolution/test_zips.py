@@ -6,13 +6,15 @@ import os
 import shutil
 import socket
 import stat
+import warnings
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from evolution import zips
-from evolution.zips import ZipDamaged, check, pack, read_member, unpack
+from evolution import zip_reading, zips
+from evolution.zip_reading import read_member, read_out
+from evolution.zips import ZipDamaged, check, pack, unpack
 from tests.evolution.phase_world import write
 
 
@@ -178,6 +180,107 @@ def test_a_damaged_zip_changes_nothing(folder: Path) -> None:
         with pytest.raises(ZipDamaged):
             check(target(folder))
         assert contents(folder) == before and [path.name for path in folder.parent.iterdir()] == ["one"]
+
+
+def flip(archive: Path, name: str) -> None:
+    """Damage the packed bytes of one file, as a bad disk does."""
+    with zipfile.ZipFile(archive) as made:
+        info = made.getinfo(name)
+    data = bytearray(archive.read_bytes())
+    begin = info.header_offset + 30 + len(info.filename.encode())
+    data[begin : begin + info.compress_size] = b"\xff" * info.compress_size
+    archive.write_bytes(data)
+
+
+def test_a_zip_with_one_damaged_file_is_no_zip_to_be_unpacked(folder: Path) -> None:
+    """Packed bytes that can't be unpacked are told by an error of their own kind."""
+    pack(folder, target(folder))
+    flip(target(folder), "attempts/1/patch.md")
+    before = contents(folder)
+    for use in (check, lambda archive: unpack(archive, folder)):
+        with pytest.raises(ZipDamaged, match=r"patch\.md"):
+            use(target(folder))
+    assert contents(folder) == before
+    assert read_member(target(folder), "attempts/1/patch.md", limit=7) is None
+    assert read_member(target(folder), "attempts/1/.skip.md", limit=7) == b"\x00\xff"
+
+
+class TestReadOut:
+    """What a page reads of a zip."""
+
+    def test_everything_comes_with_its_times(self, folder: Path, tmp_path: Path) -> None:
+        pack(folder, target(folder))
+        assert read_out(target(folder), tmp_path / "out", first="attempts/1/") == []
+        assert contents(tmp_path / "out") == contents(folder)
+        assert (tmp_path / "out/attempts/1/.skip.md").stat().st_mtime_ns == 5
+
+    def test_what_is_damaged_is_named_and_the_rest_is_there(self, folder: Path, tmp_path: Path) -> None:
+        pack(folder, target(folder))
+        flip(target(folder), "attempts/1/patch.md")
+        said = read_out(target(folder), tmp_path / "out", first="attempts/1/")
+        assert said == ["attempts/1/patch.md is damaged"]
+        assert not (tmp_path / "out/attempts/1/patch.md").exists()
+        assert (tmp_path / "out/attempts/1/.skip.md").read_bytes() == b"\x00\xff"
+
+    def test_what_is_too_large_is_named_and_the_attempt_that_is_looked_at_goes_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(zip_reading, "MAX_BYTES", 100)
+        monkeypatch.setattr(zip_reading, "MAX_FILE_BYTES", 60)
+        archive, out = tmp_path / "large.zip", tmp_path / "out"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+            for name, size in {
+                **{f"attempts/1/{number}": 50 for number in range(6)},
+                **{"attempts/2/bomb": 100_000, "attempts/2/patch.md": 55, "meta.json": 5},
+            }.items():
+                made.writestr(name, b"0" * size)
+
+        said = read_out(archive, out, first="attempts/2/")
+
+        assert {rel for rel, data in contents(out).items() if data is not None} == {
+            "attempts/2/patch.md",
+            "meta.json",
+        }
+        assert said == [
+            "attempts/2/bomb, attempts/1/0, attempts/1/1, attempts/1/2, attempts/1/3 and 2 more are too large "
+            "to be shown here"
+        ]
+
+    @pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../../out", "fine"])
+    def test_names_that_nobody_packed_are_refused_whole(self, tmp_path: Path, name: str) -> None:
+        archive = tmp_path / "evil.zip"
+        with zipfile.ZipFile(archive, "w") as made:
+            made.writestr("fine", b"fine")
+            with warnings.catch_warnings(action="ignore"):
+                made.writestr(name, b"bad")
+        with pytest.raises(ZipDamaged):
+            read_out(archive, tmp_path / "in/found", first="")
+        assert not (tmp_path / "in").exists() and not (tmp_path / "out").exists()
+
+    def test_too_many_entries_and_a_list_that_fills_a_memory_are_not_read(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pack(folder, target(folder))
+        for bound in ("MAX_ENTRIES", "_MAX_READ"):
+            with monkeypatch.context() as patched, pytest.raises(ZipDamaged):
+                patched.setattr(zip_reading, bound, 3)
+                read_out(target(folder), tmp_path / "out", first="")
+        assert not (tmp_path / "out").exists()
+
+    def test_nobody_waits_for_a_pipe(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe.zip")
+        with pytest.raises(ZipDamaged, match="no file"):
+            read_out(tmp_path / "pipe.zip", tmp_path / "out", first="")
+        assert read_member(tmp_path / "pipe.zip", "a", limit=7) is None
+
+    def test_a_link_is_a_file(self, tmp_path: Path) -> None:
+        info = zipfile.ZipInfo("link")
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        with zipfile.ZipFile(tmp_path / "evil.zip", "w") as made:
+            made.writestr(info, "/etc/passwd")
+        assert read_out(tmp_path / "evil.zip", tmp_path / "out", first="") == []
+        assert not (tmp_path / "out/link").is_symlink()
+        assert (tmp_path / "out/link").read_text() == "/etc/passwd"
 
 
 def test_one_file_is_read_without_unpacking(folder: Path) -> None:
