@@ -202,6 +202,23 @@ def drafts(ctx: PhaseContext, files: dict[str, str | bytes], patch: str | None =
     return child
 
 
+def merged(world: World) -> PhaseContext:
+    """Of an apply whose merge has changed one file."""
+    ctx = world.apply()
+    write(AttemptFiles(ctx.folder).sandbox / "INSTRUCTIONS.md", "Numbers first.\n")
+    return ctx
+
+
+def scores(files: AttemptFiles, number: int = 1, **figures: int) -> Child:
+    """A scorer that writes its ``number``-th score."""
+
+    def child(spec: ChildSpec) -> ChildResult:
+        write(files.score_sample(number), score_text(**figures))
+        return ChildResult(exit_code=0, text="", ended_by="exit")
+
+    return child
+
+
 def make_world(root: Path) -> World:
     world = World(root)
     world.live("INSTRUCTIONS.md", "Answer well.\n")

@@ -11,9 +11,9 @@ import pytest
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.results import Kept, Merge
 from evolution.errors import PhaseFailed
-from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
+from evolution.phases.context import ChildResult, PhaseContext
 from evolution.phases.ratchet import EACH_SEC, TIME_IS_UP, TOTAL_SEC, ratchet, read_kept_results
-from tests.evolution.phase_world import Child, World, crashes, make_world, says, score_text, write
+from tests.evolution.phase_world import Child, World, crashes, make_world, merged, says, scores, write
 
 MERGED = Merge(("INSTRUCTIONS.md",), "")
 A, B, C = (f"01jzzzzzzzzzzzzzzzzzzzzzz{letter}" for letter in "abc")
@@ -26,9 +26,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def ctx(world: World) -> PhaseContext:
-    ctx = world.apply()
-    write(AttemptFiles(ctx.folder).sandbox / "INSTRUCTIONS.md", "Numbers first.\n")
-    return ctx
+    return merged(world)
 
 
 def kept(scenario_id: str) -> Kept:
@@ -46,11 +44,7 @@ def kept(scenario_id: str) -> Kept:
 
 
 def scored(ctx: PhaseContext, scenario_id: str, number: int = 1, **figures: int) -> Child:
-    def child(spec: ChildSpec) -> ChildResult:
-        write(AttemptFiles(ctx.folder).kept_scenario(scenario_id).score_sample(number), score_text(**figures))
-        return ChildResult(exit_code=0, text="", ended_by="exit")
-
-    return child
+    return scores(AttemptFiles(ctx.folder).kept_scenario(scenario_id), number, **figures)
 
 
 def times(*moments: float) -> Callable[[], float]:

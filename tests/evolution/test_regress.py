@@ -9,7 +9,7 @@ import pytest
 from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.results import Merge, Source
 from evolution.errors import PhaseFailed
-from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
+from evolution.phases.context import PhaseContext
 from evolution.phases.regress import regress
 from tests.evolution.phase_world import (
     PROBE,
@@ -18,9 +18,11 @@ from tests.evolution.phase_world import (
     World,
     crashes,
     make_world,
+    merged,
     patch_text,
     says,
     score_text,
+    scores,
     write,
 )
 
@@ -35,9 +37,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def ctx(world: World) -> PhaseContext:
-    ctx = world.apply()
-    write(AttemptFiles(ctx.folder).sandbox / "INSTRUCTIONS.md", "Numbers first.\n")
-    return ctx
+    return merged(world)
 
 
 def source(world: World, run_id: str = RUN_ID) -> Source:
@@ -50,11 +50,7 @@ def source(world: World, run_id: str = RUN_ID) -> Source:
 
 
 def scored(ctx: PhaseContext, number: int, run_id: str = RUN_ID, **figures: int) -> Child:
-    def child(spec: ChildSpec) -> ChildResult:
-        write(AttemptFiles(ctx.folder).regress(run_id).score_sample(number), score_text(**figures))
-        return ChildResult(exit_code=0, text="", ended_by="exit")
-
-    return child
+    return scores(AttemptFiles(ctx.folder).regress(run_id), number, **figures)
 
 
 def test_every_source_is_tried_on_the_merged_sandbox(world: World, ctx: PhaseContext) -> None:
