@@ -72,3 +72,43 @@ def test_an_attempt_that_came_too_late_leaves_at_once(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (fresh(run).status, fresh(run).process) == ("cancelled", None)
     assert not (tmp_path / "ws/.halo/evo").exists()
+
+
+def told_by(program: str, *, settings: str, home: Path) -> list[str]:
+    """What a process on a settings module says, with nothing of the test's own set."""
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import django; django.setup()\n{program}"],
+        cwd=PROJECT_ROOT,
+        env={
+            **environment,
+            "DJANGO_SETTINGS_MODULE": f"halo_site.settings.{settings}",
+            "HALO_HOME": str(home),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_wrapper_loads_no_admin_rest_or_web_part(tmp_path: Path) -> None:
+    program = (
+        "import sys, evolution.wrapper, evolution.management.commands.evo_wrapper\n"
+        "print(*{name.split('.')[0] for name in sys.modules}, 'django.contrib.admin' in sys.modules)"
+    )
+    loaded = set(told_by(program, settings="slim", home=tmp_path))
+    assert {"evolution", "False"} <= loaded
+    assert not loaded & {"ninja", "unfold", "channels", "daphne", "django_q", "pydantic_ai"}
+
+
+@pytest.mark.parametrize("settings", ["slim", "web"])
+def test_sqlite_commits_a_move_with_full_sync(tmp_path: Path, settings: str) -> None:
+    program = (
+        "from django.db import connection\n"
+        "cursor = connection.cursor()\n"
+        "for name in ('synchronous', 'journal_mode'): print(*cursor.execute(f'PRAGMA {name}').fetchone())"
+    )
+    assert told_by(program, settings=settings, home=tmp_path) == ["2", "wal"]
