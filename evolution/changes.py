@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from core.texts import is_one_line
 from evolution.agent_changes import agent_findings
 from evolution.category import Category, Finding, Unreadable, is_off, manual, read_mapping, strictest
 from evolution.skill_changes import skill_findings
+from workspaces.overrides import MAX_PROMPT_BYTES
 
 __all__ = ["Category", "Change", "Content", "NoFile", "Surface", "classify", "hides", "unit", "units"]
 
@@ -119,6 +121,8 @@ def _internal(rel: str, before: Surface) -> Finding | None:
 
 
 def _text(old: bytes | None, new: bytes) -> list[Finding]:
+    if len(new) > MAX_PROMPT_BYTES:
+        return [manual(f"sessions would leave it out: it is larger than {MAX_PROMPT_BYTES:,} bytes")]
     try:
         if "\0" in new.decode():
             return [manual("it doesn't parse: it holds a NUL character")]
@@ -147,6 +151,8 @@ PATH_RULES: tuple[tuple[re.Pattern[str], Callable[[bytes | None, bytes], list[Fi
 
 
 def _by_path(rel: str, old: bytes | None, new: bytes) -> Finding:
+    if not is_one_line(rel):
+        return manual("sessions would leave it out: its name holds control characters")
     for pattern, rule in PATH_RULES:
         if pattern.fullmatch(rel):
             finding = strictest(rule(old, new))

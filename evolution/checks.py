@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.texts import encodable
+from core.texts import encodable, for_terminal, is_one_line
 from evolution import changes, locks, sandbox
 from evolution.agent_changes import read_agent
 from evolution.artifacts.files import AttemptFiles
@@ -18,6 +18,7 @@ from evolution.manifest import is_published
 from evolution.phases.context import PhaseContext
 from evolution.skill_changes import read_skill
 from evolution.surface_folder import hash_surface, read_surface
+from workspaces.overrides import MAX_PROMPT_BYTES
 
 
 def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | None) -> tuple[str, ...]:
@@ -39,6 +40,8 @@ def check_changes(ctx: PhaseContext, *, locked: Sequence[str], target: str | Non
             raise PhaseFailed(f"symlink:{rel}")
         if encodable(rel) != rel:  # no brief, page or row could name it
             raise PhaseFailed(f"{encodable(rel)} can't be published: its name is not UTF-8 text.")
+        if not is_one_line(rel):
+            raise PhaseFailed(f"{for_terminal(rel)} can't be published: its name holds control characters.")
     check_locks(ctx, tuple(really), locked)
     for rel, content in really.items():
         if isinstance(content, bytes) and (problem := parse_problem(rel, content)):
@@ -94,8 +97,11 @@ def parse_problem(rel: str, content: bytes) -> str:
             read_agent(content)
         elif rel.endswith("/SKILL.md") and rel.count("/") == 2:
             read_skill(content)
-        elif rel.endswith(".md") and "\0" in content.decode():
-            return "it holds a NUL character"
+        elif rel.endswith(".md"):
+            if not rel.startswith("skills/") and len(content) > MAX_PROMPT_BYTES:
+                return f"it is larger than {MAX_PROMPT_BYTES:,} bytes, so sessions would leave it out"
+            if "\0" in content.decode():
+                return "it holds a NUL character"
     except Unreadable as error:
         return str(error)
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from core import hashes
+from core.bounded_read import UnreadableFileError
 from evolution.changes import Content, NoFile, units
 from evolution.errors import PhaseFailed
 from workspaces.publish_lock import SurfaceFiles
@@ -112,9 +113,17 @@ def _kind(path: Path) -> str:
 def read_live(files: SurfaceFiles, names: Sequence[str] = PUBLISHED) -> dict[str, Content]:
     found: dict[str, Content] = {}
     for rel, is_regular in live_entries(files, names):
-        data = files.read(rel) if is_regular else None
+        data = _read(files, rel) if is_regular else None
         found[rel] = NoFile.SYMLINK if data is None else data
     return _with_bare(found, _live_folders(files, names))
+
+
+def _read(files: SurfaceFiles, rel: str) -> bytes | None:
+    """As large as the whole may be; sessions read less. Raises PhaseFailed that names the file."""
+    try:
+        return files.read(rel, limit=MAX_BYTES)
+    except UnreadableFileError as error:
+        raise PhaseFailed(f"The prompt surface can't be read: .halo/{rel} {error}.") from error
 
 
 def _live_folders(files: SurfaceFiles, names: Sequence[str]) -> Iterator[str]:
@@ -159,7 +168,7 @@ def copy_live(files: SurfaceFiles, copy: Copy) -> None:
             raise PhaseFailed(f"The file name {rel.encode(errors='replace')!r} is not UTF-8.") from error
         path = files.halo / rel
         copy.reserve(path.lstat().st_size if path.is_file() else 0)
-        data = files.read(rel) if is_regular else None
+        data = _read(files, rel) if is_regular else None
         if data is None:
             raise PhaseFailed(f"symlink:{rel}")
         copy.add(f".halo/{rel}", data)

@@ -118,7 +118,7 @@ class SurfaceFiles:
         self._plain_folders: set[str] = set()
         self._agents_write = agents_write
 
-    def read(self, rel: str) -> bytes | None:
+    def read(self, rel: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
         """The content, or None when there is no such file. Raises UnreadableFileError (size, kind, rights)."""
         path = self._path(rel)
         if path is None or path in self._plain_folders:
@@ -126,7 +126,7 @@ class SurfaceFiles:
         try:
             own = path.startswith(f"{self._folder}/") and not self._agents_write
             real_root = None if own else self._real_parent
-            return read_bounded(path, limit=MAX_FILE_BYTES, real_root=real_root)
+            return read_bounded(path, limit=limit, real_root=real_root)
         except UnreadableFileError:
             if stat.S_ISDIR(_mode(path)):
                 return None

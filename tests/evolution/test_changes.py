@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evolution.changes import Category, Change, Content, NoFile, classify, unit
 from evolution.gates import GateInput, decide
 from tests.evolution.scores import perfect
+from workspaces.overrides import MAX_PROMPT_BYTES
 
 AGENT = """\
 name: Guide
@@ -121,6 +122,8 @@ def test_prompt_files_are_prompt(rel: str) -> None:
         "../INSTRUCTIONS.md",
         "agents/guide/../guide/AGENT.md",
         "prompts/all/a\nb.md",
+        "prompts/all/a\x7fb.md",
+        "prompts/all/a\u2028b.md",
     ],
 )
 def test_other_paths_are_manual(rel: str) -> None:
@@ -133,7 +136,7 @@ def test_a_deletion_is_manual(rel: str) -> None:
 
 
 @pytest.mark.parametrize("rel", ["INSTRUCTIONS.md", "agents/guide/AGENT.md", "prompts/all/style.md"])
-@pytest.mark.parametrize("content", [NoFile.SYMLINK, b"\xff\xfe", b"a\0b"])
+@pytest.mark.parametrize("content", [NoFile.SYMLINK, b"\xff\xfe", b"a\0b", b"x" * (MAX_PROMPT_BYTES + 1)])
 def test_symlinks_and_what_is_no_text_are_manual(rel: str, content: bytes | NoFile) -> None:
     assert one(rel, content).category is MANUAL
 

@@ -27,6 +27,7 @@ from tests.evolution.phase_world import (
     user,
     write,
 )
+from workspaces.overrides import MAX_PROMPT_BYTES
 
 NEW = {"INSTRUCTIONS.md": "Answer well. Numbers first.\n"}
 
@@ -152,6 +153,12 @@ class TestChecks:
             ({**NEW, "../AGENTS.md": "a\n"}, None, "AGENTS.md was changed"),
             ({"INSTRUCTIONS.md": b"\xff\n"}, None, "not UTF-8"),
             ({"INSTRUCTIONS.md": b"a\0b\n"}, None, "NUL"),
+            ({"INSTRUCTIONS.md": "x" * (MAX_PROMPT_BYTES + 1)}, None, "so sessions would leave it out"),
+            (
+                {**NEW, "prompts/all/a\u2028b.md": "x\n"},
+                None,
+                "a\\u2028b.md can't be published: its name holds",
+            ),
             ({**NEW, "prompts/all/\udcff.md": "x\n"}, None, "its name is not UTF-8 text"),
             (
                 {"agents/guide/agent.yaml": "name: [\n"},

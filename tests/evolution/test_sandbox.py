@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core import hashes
+from core.bounded_read import UnreadableFileError
 from evolution import sandbox, surface_folder
 from evolution.artifacts.files import AttemptFiles
 from evolution.changes import Category
 from evolution.errors import PhaseFailed
 from tests.evolution.phase_world import World, make_world, patch_text, write
+from workspaces import publish_lock
 from workspaces.overrides import PLATFORM_FOLDER
 
 
@@ -86,6 +89,30 @@ class TestPrepare:
         os.mkfifo(world.halo / "docs/pipe")
         with pytest.raises(PhaseFailed, match="docs/pipe"):
             world.run()
+
+    def test_a_file_larger_than_sessions_read_is_copied_all_the_same(self, world: World) -> None:
+        size = publish_lock.MAX_FILE_BYTES + 1
+        world.live("docs/film.bin", bytes(size))
+        ctx = world.run()
+        assert (ctx.sandbox / ".halo/docs/film.bin").stat().st_size == size
+        write(AttemptFiles(ctx.folder).sandbox / "INSTRUCTIONS.md", "Numbers first.\n")
+        assert [change.rel for change in sandbox.classified(ctx)] == ["INSTRUCTIONS.md"]
+
+    def test_a_file_that_cannot_be_read_is_named(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        ctx = world.run()
+        read = publish_lock.read_bounded
+
+        def refused(path: str, **how: Any) -> bytes | None:
+            if path.endswith("AGENT.md"):
+                raise UnreadableFileError("can't be opened: Permission denied")
+            return read(path, **how)
+
+        monkeypatch.setattr(publish_lock, "read_bounded", refused)
+        words = r"\.halo/agents/guide/AGENT\.md can't be opened: Permission denied"
+        with pytest.raises(PhaseFailed, match=words):
+            sandbox.classified(ctx)
+        with pytest.raises(PhaseFailed, match=words):
+            sandbox.prepare_run(world.context(world.frozen / "attempts/2"))
 
     def test_a_surface_that_is_too_large_names_its_size(
         self, world: World, monkeypatch: pytest.MonkeyPatch
