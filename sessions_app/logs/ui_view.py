@@ -89,12 +89,14 @@ def late_row(records: list[Record], *, row_id: str = "late", at: str = "") -> Ro
 
 
 def orphans_row(count: int, *, row_id: str = "orphans", at: str = "") -> Row:
+    """``at`` is empty as long as they still stand in the log."""
+    where = "They are kept" if at else "When somebody next writes here, they are kept"
     return system_row(
         row_id=row_id,
         at=at,
         kind="damage",
-        text=f"{counted(count, 'record')} of this conversation's log had lost their place. They are not shown; the "
-        "session's .damaged file keeps them when somebody next writes here.",
+        text=f"Without a place in this conversation's log, and so not shown: {counted(count, 'record')}. {where} in "
+        "the session's .damaged file.",
     )
 
 

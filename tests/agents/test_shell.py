@@ -12,6 +12,7 @@ from agents.abort import AbortToken
 from agents.tools import context as tool_context
 from agents.tools.context import ToolContext, ToolError, ToolLimits
 from agents.tools.shell_exec import shell_exec
+from core.settings_schema import PROVIDER_KEY_VARIABLES
 
 from .conftest import Held, Place
 
@@ -53,6 +54,10 @@ def test_secrets_are_not_inherited(here: ToolContext, monkeypatch: pytest.Monkey
         "HALO_NODE_TOKEN",
         "OTEL_MADE",
         "MY_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        *(name for names in PROVIDER_KEY_VARIABLES.values() for name in names),
     ]
     for name in [*secret, "OTEL_OPERATORS", "HARMLESS"]:
         monkeypatch.setenv(name, f"value-of-{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -20,7 +21,7 @@ from sessions_app.errors import SessionHeld, SessionUnreadable
 from sessions_app.logs import UiView, read_session
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.open_session import open_session
-from sessions_app.places import log_folder, log_leaf, raw_log
+from sessions_app.places import log_folder, log_leaf, raw_log, ui_log
 from sessions_app.take_batch import take_batch
 from tests.sessions.models_in_tests import Script, call_tool
 
@@ -273,3 +274,49 @@ def test_a_lease_lost_in_the_middle_leaves_the_session_to_its_successor(
     note = view(session).rows[-1]
     assert note["kind"] == "late"
     assert "late answer" in str(note["kept"])
+
+
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Which log reached the disk, and how many lines it had by then."""
+    found: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.suffix == ".jsonl":
+            found.append((path.name.split(".")[1], path.read_bytes().count(b"\n")))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    return found
+
+
+@pytest.mark.parametrize("policy", ["", "turn", "always", "never"])
+def test_what_has_to_reach_the_disk_by_which_setting(
+    session: Session, agent: Path, home: HaloHome, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    if policy:
+        home.settings_file.parent.mkdir(parents=True)
+        home.settings_file.write_text(f"general: {{session: {{fsync: {policy}}}}}\n")
+    Script(call_tool("glob", '{"pattern": "*"}'), "None.").install(monkeypatch)
+    say(session, "Which files are there?")
+    found = synced(monkeypatch)
+    engine = Engine(home=home)
+    assert work(engine, session) == "completed"
+    engine.close()
+
+    lines = {name: len(file.read_bytes().splitlines()) for name, file in logs_of(session).items()}
+    ends = [("raw", lines["raw"]), ("ui", lines["ui"])]
+    accepted = [("raw", 1), ("ui", 1)]
+    match policy:
+        case "never":
+            assert found == []
+        case "always":
+            assert found[:2] == accepted and found[-2:] == ends
+            assert {count for name, count in found if name == "raw"} == set(range(1, lines["raw"] + 1))
+        case _:
+            assert found == [*accepted, *ends], "what was accepted, and the end of the turn"
+
+
+def logs_of(session: Session) -> dict[str, Path]:
+    return {"raw": raw_log(session), "ui": ui_log(session)}

@@ -419,6 +419,34 @@ def test_a_line_in_another_shape_is_damage_and_the_rest_is_read(
     assert base64.b64decode(kept["bytes"]) == line
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"t": "add", "e": 1, "seq": 3, "row": {"id": "again", "role": "system", "kind": "note"}},
+        {"t": "add", "e": 1, "seq": 2**40, "row": {"id": "far", "role": "system", "kind": "note"}},
+        {"t": "of a later version", "e": 1, "seq": 7},
+        {"t": "set", "e": 1, "seq": 7, "id": "nobody", "field": "deleted", "value": True},
+        {"t": "inflight", "e": 1, "seq": 7, "id": "a0", "blocks": {}},
+        {"t": "head", "e": 1, "seq": 7, "archived": 0},
+    ],
+    ids=["a number that was there", "a number far away", "type", "set", "inflight", "head"],
+)
+def test_a_record_without_a_place_is_told_of_and_kept(tmp_path: Path, record: dict[str, object]) -> None:
+    """It used to go to the file of damaged records without a word to anybody."""
+    conversation(tmp_path)
+    path = tmp_path / "leaf.ui.jsonl"
+    with path.open("ab") as stream:
+        stream.write(json.dumps(record).encode() + b"\n")
+    before = read_ui(path).rows[-1]
+    assert before["kind"] == "damage" and "1 record. When somebody next writes" in before["text"]
+    opened(tmp_path, epoch=2)
+    after = read_ui(path).rows
+    assert [row["id"] for row in after[:-1]] == ["u0", "a0", "u1", "a1", "u2", "a2"]
+    assert after[-1]["kind"] == "damage" and "1 record. They are kept in" in after[-1]["text"]
+    (kept,) = (json.loads(entry) for entry in (tmp_path / "leaf.damaged").read_text().splitlines())
+    assert (kept["log"], kept["record"]) == ("ui", record)
+
+
 def test_a_number_that_no_view_could_parse_is_read_as_a_word(tmp_path: Path) -> None:
     row = make.user_row(row_id="a", at="t", stamp="t", text="one", images=[], source="")
     line = json.dumps({"seq": 1, **make.add({**row, "n": float("nan"), "m": [0.25, float("inf")]})})
