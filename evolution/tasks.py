@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django_q.models import Schedule, Success
 from django_q.tasks import async_task
@@ -14,6 +14,10 @@ _TICK = "evolution.tasks.tick"
 _ARCHIVE = "evolution.tasks.archive"
 _SLICE_SEC = 60.0
 """Well below the time after which the cluster ends a task; what is left goes into another one."""
+CLUSTER_WITHIN = timedelta(minutes=3)
+"""Its scheduler looks every 30 s for what is due every minute."""
+CLUSTER_WAS_HERE = timedelta(days=1)
+"""After a longer silence there is no cluster; the web processes tick alone."""
 
 
 def tick() -> None:
@@ -34,6 +38,18 @@ def ensure_schedules() -> None:
     Schedule.objects.get_or_create(
         name="evolution archive", defaults={"func": _ARCHIVE, "schedule_type": Schedule.DAILY}
     )
+
+
+def cluster_silence(*, now: datetime) -> timedelta | None:
+    """How long the cluster hasn't ticked; None where there is none."""
+    latest = last_tick()
+    return None if latest is None or now - latest > CLUSTER_WAS_HERE else now - latest
+
+
+def schedules_are_present(*, now: datetime) -> bool:
+    """Whether a cluster finds all it has to do. Where none has ever been, nothing is missing."""
+    found = set(Schedule.objects.filter(func__in=(_TICK, _ARCHIVE)).values_list("func", flat=True))
+    return len(found) == 2 or (not found and cluster_silence(now=now) is None)
 
 
 def last_tick() -> datetime | None:

@@ -11,8 +11,6 @@ from evolution import tasks
 from halo_site import ticking
 
 _TICKS_WITHIN = timedelta(seconds=12 * ticking.INTERVAL_SEC)
-_CLUSTER_WITHIN = timedelta(minutes=3)  # its scheduler looks every 30 s for what is due every minute
-_CLUSTER_WAS_HERE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +44,10 @@ def _ticker(now: datetime) -> Sign:
 
 
 def _cluster(now: datetime) -> Sign:
-    latest = tasks.last_tick()
-    if latest is None or now - latest > _CLUSTER_WAS_HERE:
+    silent = tasks.cluster_silence(now=now)
+    if silent is None:
         return Sign(True, "no cluster, the web process ticks alone")
-    silent = now - latest
-    if silent > _CLUSTER_WITHIN:
+    if silent > tasks.CLUSTER_WITHIN:
         return Sign(False, f"cluster silent for {span_words(silent)}")
     return Sign(True, "cluster")
 

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.sandbox import why_unavailable
+from core.db.push import layer_answers
 from core.faults import Fault
 from core.paths import HaloHome
 from workspaces.check import check_machine, check_workspace
@@ -30,6 +32,7 @@ _ALLOW_NAMESPACES = (
 )
 
 MINIMUM_PYTHON = (3, 11)
+_UTIL_LINUX = {"setsid": "no run or apply can be started", "setpriv": "halo up can't start"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,12 @@ class Finding:
 
 def examine(home: HaloHome) -> list[Finding]:
     """Every check, in the order a person would mend things. Never raises for what it finds."""
-    findings = [_python(), _system(), _sandbox(), _ripgrep(), _setsid()]
+    findings = [_python(), _system(), _sandbox(), _ripgrep()]
+    findings += [_of_util_linux(program, without) for program, without in _UTIL_LINUX.items()]
     findings += _home(home)
     database = _database()
     findings.append(database)
+    findings += _layer()
     findings += _files(home, with_workspaces=database.state == "ok")
     return findings
 
@@ -91,12 +96,11 @@ def _ripgrep() -> Finding:
     )
 
 
-def _setsid() -> Finding:
-    program = shutil.which("setsid")
+def _of_util_linux(name: str, without: str) -> Finding:
+    program = shutil.which(name)
     if program is not None:
-        return Finding("setsid", "ok", program)
-    mend = "sudo apt-get install util-linux"
-    return Finding("setsid", "fault", "setsid is missing; no run or apply can be started", mend)
+        return Finding(name, "ok", program)
+    return Finding(name, "fault", f"{name} is missing; {without}", "sudo apt-get install util-linux")
 
 
 def _home(home: HaloHome) -> Iterator[Finding]:
@@ -144,6 +148,16 @@ def _database() -> Finding:
     if pending:
         return Finding("database", "fault", f"{len(pending)} migrations are missing", "halo migrate")
     return Finding("database", "ok", connection.vendor)
+
+
+def _layer() -> Iterator[Finding]:
+    if not settings.REDIS_URL:
+        return
+    if layer_answers():
+        yield Finding("redis", "ok", "answers")
+    else:
+        mend = "Look at REDIS_URL, and that the server runs."
+        yield Finding("redis", "warning", "doesn't answer; open pages hear of everything 0.2 s later", mend)
 
 
 def _files(home: HaloHome, *, with_workspaces: bool) -> Iterator[Finding]:

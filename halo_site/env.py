@@ -60,5 +60,6 @@ def read_database() -> dict[str, Any] | None:
 def read_redis() -> str | None:
     text = os.environ.get("REDIS_URL")
     if text and not text.startswith(("redis://", "rediss://", "unix://")):
-        raise ImproperlyConfigured(f"REDIS_URL is {text!r}; write redis://HOST:PORT/NUMBER.")
+        scheme = text.split(":", 1)[0]  # the rest may hold a password
+        raise ImproperlyConfigured(f"REDIS_URL starts with {scheme!r}; write redis://HOST:PORT/NUMBER.")
     return text or None

@@ -118,6 +118,8 @@ class Supervisor:
             self._web.command = [*command, "--ready-fd", str(write_end)]
             try:
                 self._web.start(now=self._now(), descriptors=(write_end,))
+            except FileNotFoundError as missing:
+                raise StartFailed("setpriv is missing. Get it: sudo apt-get install util-linux") from missing
             finally:
                 os.close(write_end)  # its end must be the child's alone, so that a dead child is noticed
             port = _listening_port(_read_line(read_end, timeout_sec=START_WAIT_SEC))

@@ -17,6 +17,8 @@ from django.conf import settings
 from django.db import transaction
 
 GROUP = "events"
+NOBODY = "nobody"
+"""A group that nobody is in."""
 PATIENCE_SEC = 1.0
 PAUSE_SEC = 10.0
 
@@ -50,6 +52,20 @@ def _push(event_id: int) -> None:
         _send(event_id)
 
 
+def layer_answers() -> bool:
+    """Whether a notice would get through. The layer in memory always answers."""
+    from asgiref.sync import async_to_sync
+
+    if not _crosses_processes():
+        return True
+    try:
+        async_to_sync(_send_on_layer)(NOBODY, 0)
+    except Exception as error:  # noqa: BLE001 - whatever the layer has
+        logger.warning("The channel layer doesn't answer: %s", error)
+        return False
+    return True
+
+
 def _crosses_processes() -> bool:
     layers: dict[str, Any] = getattr(settings, "CHANNEL_LAYERS", {})
     backend = layers.get("default", {}).get("BACKEND", "")
@@ -63,17 +79,17 @@ def _send(event_id: int) -> None:
     if time.monotonic() < _paused_until[0]:
         return
     try:
-        async_to_sync(_send_on_layer)(event_id)
+        async_to_sync(_send_on_layer)(GROUP, event_id)
     except Exception as error:  # noqa: BLE001 - whatever the layer has, the change is committed and will be seen
         _paused_until[0] = time.monotonic() + PAUSE_SEC
         logger.warning("No notice of event %s went to the channel layer: %s", event_id, error)
 
 
-async def _send_on_layer(event_id: int) -> None:
+async def _send_on_layer(group: str, event_id: int) -> None:
     from channels.layers import get_channel_layer
 
     layer = get_channel_layer()
-    await asyncio.wait_for(layer.group_send(GROUP, notice(event_id)), PATIENCE_SEC)
+    await asyncio.wait_for(layer.group_send(group, notice(event_id)), PATIENCE_SEC)
 
 
 def notice(event_id: int) -> dict[str, object]:

@@ -211,6 +211,13 @@ def test_a_web_process_that_never_listens_is_told() -> None:
     supervisor.end()
 
 
+def test_without_setpriv_it_says_what_is_missing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(StartFailed, match=r"setpriv is missing.*util-linux"):
+        world.supervisor.start_web()
+
+
 def test_a_restart_keeps_the_port_that_the_system_chose() -> None:
     web = Child(name="web", command=[sys.executable, "-c", SAYS_PORT, "--port", "0"])
     supervisor = Supervisor(

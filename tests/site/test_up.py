@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -32,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def up(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    environment = {**os.environ, "HALO_HOME": str(home)}
+def up(home: Path, *arguments: str, browser: str = "") -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "HALO_HOME": str(home), "BROWSER": browser}
     environment.pop("DJANGO_SETTINGS_MODULE", None)
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "halo_site", "up", *arguments],
@@ -78,9 +79,10 @@ def until(what: Callable[[], Any]) -> Any:
     raise AssertionError("it did not happen within 60 s")
 
 
-def health(address: str) -> dict[str, Any] | None:
+def asked(address: str) -> dict[str, Any] | None:
+    """What it says of itself; None while nothing listens, or while it isn't well."""
     try:
-        with urllib.request.urlopen(f"{address}healthz", timeout=10) as answer:  # noqa: S310 - our server, loopback
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - our server, loopback
             value: dict[str, Any] = json.loads(answer.read())
             return value
     except (urllib.error.URLError, ConnectionError):
@@ -97,25 +99,81 @@ def test_up_serves_restarts_what_dies_and_ends_cleanly(tmp_path: Path) -> None:
         address = address_of(line_with(process, "Halo is at"))
         password = line_with(process, "First administrator: admin")
         assert "shown only now" in password
-        assert health(address) == {"status": "ok", "database": True, "ticks": True}
+        assert until(lambda: asked(f"{address}healthz")) == {"status": "ok"}
+        ready = until(lambda: asked(f"{address}readyz"))
+        assert ready.pop("status") == "ready"
+        assert set(ready.values()) == {True}
         web, cluster = until(lambda: (found := children_of(process.pid))[1:] and found)
         identities = [ProcessIdentity.of(pid) for pid in (web, cluster)]
 
         os.kill(web, signal.SIGKILL)
         line_with(process, "starting it again")
-        until(lambda: health(address))
+        until(lambda: asked(f"{address}readyz"))
 
         process.send_signal(signal.SIGINT)
         line_with(process, "Halo has ended")
         assert process.wait(timeout=60) == 0
         assert not any(identity and identity.is_alive() for identity in identities)
-        assert health(address) is None
+        assert asked(f"{address}healthz") is None
 
     with up(tmp_path / "home", "--port", "0", "--no-cluster") as process:
         line_with(process, "Halo is at")
         assert "First administrator" not in line_with(process, "ticks alone")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.timeout(300)
+def test_the_address_is_opened_and_wrappers_that_work_on_are_named(tmp_path: Path) -> None:
+    home, opened = tmp_path / "home", tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    wrapper = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    try:
+        with up(home, "--port", "0", "--no-cluster", "--open", browser=f"{browser} %s") as process:
+            address = address_of(line_with(process, "Halo is at"))
+            until(opened.exists)
+            assert opened.read_text() == f"{address}\n"
+            run = _work_on_a_run(home, tmp_path, pid=wrapper.pid)
+            process.send_signal(signal.SIGINT)
+            told = line_with(process, "works on by itself")
+            assert process.wait(timeout=60) == 0
+        assert wrapper.poll() is None
+    finally:
+        wrapper.kill()
+        wrapper.wait()
+
+    assert told == f"run-{run} works on by itself (pid {wrapper.pid}, draft).\n"
+
+
+def _work_on_a_run(home: Path, folder: Path, *, pid: int) -> str:
+    """A run at work, whose wrapper is this process."""
+    program = f"""
+        import dataclasses, django
+        django.setup()
+        from pathlib import Path
+        from django.db import transaction
+        from core import clock
+        from core.processes import ProcessIdentity
+        from evolution import transitions
+        from tests.evolution.rows import Rows
+        rows = dataclasses.replace(Rows.make(Path({str(folder)!r})), now=clock.now())
+        with transaction.atomic():
+            run, claim = rows.claimed()
+            transitions.write_process(claim, process=ProcessIdentity.of({pid}), now=rows.now)
+            transitions.set_phase(claim, phase="draft", now=rows.now)
+        print(run.pk)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=ROOT,
+        env={**os.environ, "HALO_HOME": str(home), "DJANGO_SETTINGS_MODULE": "halo_site.settings.web"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
 
 
 @pytest.mark.timeout(120)

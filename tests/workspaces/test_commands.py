@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from channels.layers import channel_layers
 from django.core.management import CommandError, call_command
 
 from agents.sandbox import why_unavailable
@@ -18,6 +19,7 @@ from core.db.models import Event
 from core.paths import HaloHome
 from core.settings_file import Settings
 from halo_site import doctor
+from tests.postgres import free_port
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -187,6 +189,7 @@ def test_every_finding_that_is_not_ok_says_how_to_mend_it(
     assert "open to others (mode 755)" in text
     assert "settings.yaml:1: general.language" in text
     assert "warning bubblewrap is not installed" in text
+    assert "fault setpriv is missing; halo up can't start" in text
     with pytest.raises(CommandError, match="to mend"):
         run("doctor")
 
@@ -201,6 +204,22 @@ def test_a_sandbox_that_fails_is_told_with_its_reason(
     [finding] = [finding for finding in doctor.examine(machine) if finding.name == "sandbox"]
     assert finding.state == "warning"
     assert "Permission denied" in finding.text
+
+
+def test_a_redis_that_does_not_answer_is_named(
+    machine: HaloHome, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"redis://127.0.0.1:{free_port()}/0"
+    backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
+    settings.REDIS_URL = None
+    assert "redis" not in states(machine)
+    settings.REDIS_URL = address
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": {"hosts": [address]}}}
+    monkeypatch.setattr(channel_layers, "backends", {})
+
+    [finding] = [finding for finding in doctor.examine(machine) if finding.name == "redis"]
+
+    assert (finding.state, "REDIS_URL" in finding.mend) == ("warning", True)
 
 
 def test_a_home_that_is_not_there_is_named(tmp_path: Path) -> None:
