@@ -44,8 +44,7 @@ class HaloAdminSite(UnfoldAdminSite):
         ]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        position = {"halo_since": latest().event_id}  # before the board is read: what comes later is told
-        return super().index(request, {**position, **_board(request), **(extra_context or {})})
+        return super().index(request, {**_position(), **_board(request), **(extra_context or {})})
 
     def app_index(
         self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
@@ -58,7 +57,12 @@ class HaloAdminSite(UnfoldAdminSite):
         return render(request, "halo/dashboard.html", _board(request))
 
     def settings(self, request: HttpRequest) -> HttpResponse:
-        return settings_page(request, self.each_context(request))
+        return settings_page(request, {**_position(), **self.each_context(request)})
+
+
+def _position() -> dict[str, int]:
+    """Where the events stand before a page reads anything: what comes later, it is told."""
+    return {"halo_since": latest().event_id}
 
 
 def _board(request: HttpRequest) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.cache import cache
@@ -31,21 +32,20 @@ REQUESTS_A_MINUTE = 1_200
 
 logger = logging.getLogger(__name__)
 
-_STATUS = {
-    "forbidden": 403,
-    "permission": 403,
-    "not_found": 404,
-    "reason_needed": 400,
-    "reason_too_long": 400,
-    "hint_too_long": 400,
-    "nothing_chosen": 400,
-    "several_workspaces": 400,
-    "bad_image": 400,
-    "bad_working_dir": 400,
-    "empty_message": 400,
-    "unknown_agent": 400,
+_FIELDS = {
+    "reason_needed": "reason",
+    "reason_too_long": "reason",
+    "hint_too_long": "hint",
+    "nothing_chosen": "runs",
+    "several_workspaces": "runs",
+    "bad_image": "images",
+    "bad_working_dir": "workingDir",
+    "empty_message": "text",
+    "unknown_agent": "agent",
 }
-"""Of refusals by code; every other is 409: asked rightly, but not possible now."""
+"""Refusals, by code, of a value that can't be, and the field that it came in."""
+_STATUS = {"forbidden": 403, "permission": 403, "not_found": 404, **dict.fromkeys(_FIELDS, 400)}
+"""Every other is 409: asked rightly, but not possible now."""
 
 _WORDS = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 413: "too_large"}
 
@@ -81,12 +81,17 @@ def _api_error(request: HttpRequest, error: ApiError) -> HttpResponse:
 
 @api.exception_handler(Refused)
 def _refused(request: HttpRequest, error: Refused) -> HttpResponse:
-    return error_response(_STATUS.get(error.code, 409), error.code, str(error), **error.details)
+    return _refusal(error.code, str(error), error.details)
 
 
 @api.exception_handler(SessionRefused)
 def _session_refused(request: HttpRequest, error: SessionRefused) -> HttpResponse:
-    return error_response(_STATUS.get(error.code, 409), error.code, str(error))
+    return _refusal(error.code, str(error), {})
+
+
+def _refusal(code: str, text: str, details: Mapping[str, Any]) -> HttpResponse:
+    fields = {"fields": [{"field": _FIELDS[code], "message": text}]} if code in _FIELDS else {}
+    return error_response(_STATUS.get(code, 409), code, text, **{**details, **fields})
 
 
 @api.exception_handler(SettingsRefusedError)

@@ -7,20 +7,17 @@ A browser comes with its session cookie, and only from a page of this site. A pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth import get_user
 from django.contrib.auth.models import User
 from django.http import parse_cookie
 from django.http.request import split_domain_port, validate_host
 
 from core import clock
 from core.db import api_tokens
-from core.db.callers import Caller
+from core.db.callers import Caller, user_of_session
 
 VIEW = "workspaces.view"
 
@@ -56,11 +53,7 @@ def is_same_origin(scope: Mapping[str, Any]) -> bool:
 def user_of(scope: Mapping[str, Any]) -> User | None:
     """Who is logged in with the session cookie now; None for nobody. Asks the database."""
     key = parse_cookie(_header(scope, b"cookie")).get(settings.SESSION_COOKIE_NAME)
-    if not key:
-        return None
-    store = import_module(settings.SESSION_ENGINE).SessionStore(key)
-    user = get_user(SimpleNamespace(session=store))  # type: ignore[arg-type]  # it reads nothing but the session
-    return user if isinstance(user, User) and user.is_active else None
+    return user_of_session(key) if key else None
 
 
 def _is_our_host(scope: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
 from core import clock
-from core.db.admin import ReadOnlyAdmin, age_column, note_since
+from core.db.admin import ReadOnlyAdmin, age_column, note_since, since
 from sessions_app.chat_pages import chat_page, new_session_page
 from sessions_app.models import Session
 from sessions_app.send_message import CHAT
@@ -37,6 +37,7 @@ class Place(admin.SimpleListFilter):
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     list_before_template = "sessions/list_before.html"
+    followed = "session"
     list_display = (
         *("title_or_id", "workspace", "agent", "access", "what_for"),
         age_column("last_activity_at", "Last active"),
@@ -81,8 +82,9 @@ class SessionAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
+        note_since(request)
         session = self.get_object(request, unquote(object_id))
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = since(request)
         if session is not None and self.has_view_permission(request):
             found |= decisions(session, cast(User, request.user), now=clock.now())
             found["transcript"] = window(

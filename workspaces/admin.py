@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
 
-from core.db.admin import ReadOnlyAdmin, age_column
+from core.db.admin import ReadOnlyAdmin, age_column, note_since, since
 from core.faults import Fault
 from core.paths import halo_home
 from workspaces.check import check_workspace
@@ -37,9 +37,11 @@ class WorkspaceAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
+        note_since(request)
         workspace = self.get_object(request, unquote(object_id))
         found = _surface(workspace) if workspace is not None and self.has_view_permission(request) else {}
-        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **found})
+        given = {**(extra_context or {}), **since(request), **found}
+        return super().change_view(request, object_id, form_url, given)
 
 
 def _surface(workspace: Workspace) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
@@ -16,6 +18,7 @@ from core.db import api_tokens
 from core.db.events import latest
 from core.db.models import ApiToken, Event
 from core.db.templatetags.moments import ago
+from core.db.text import storable
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
@@ -48,9 +51,23 @@ def age_column(field: str, title: str) -> Callable[[Any], str]:
 
 
 class TitledAdmin(_Base):
-    """Pages that are called what they hold: ``Sessions``, not "Select session to view"."""
+    """Pages that are called what they hold: ``Sessions``, not "Select session to view".
+
+    In an address that nobody was given, a text or number that no column can hold finds nothing, and is no fault.
+    """
 
     list_title = ""
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        if any("\0" in text for _, texts in request.GET.lists() for text in texts):
+            raise IncorrectLookupParameters
+        try:
+            return super().get_changelist_instance(request)
+        except OverflowError as error:
+            raise IncorrectLookupParameters from error
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        return super().get_object(request, storable(object_id), from_field)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -71,6 +88,16 @@ class ReadOnlyAdmin(TitledAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    change_list_template = "halo/followed_list.html"
+    followed = ""
+    """The kinds of events, or topics, that move the list on an open page."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        note_since(request)
+        given = {"halo_topics": self.followed, **since(request), **(extra_context or {})}
+        return super().changelist_view(request, given)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("workspaces.view")
@@ -94,6 +121,7 @@ class EventAdmin(ReadOnlyAdmin):
     list_filter = ("kind",)
     search_fields = ("object_id",)
     ordering = ("-id",)
+    followed = "evolution session settings"
 
 
 @admin.register(ApiToken)
@@ -116,6 +144,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """A digest can't be asked for piece by piece."""
+        return not lookup.startswith("digest") and super().lookup_allowed(lookup, value, request)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("core.change_apitoken")

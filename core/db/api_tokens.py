@@ -74,9 +74,10 @@ def recognise(secret: str, *, now: datetime) -> ApiToken | None:
     return live_tokens(now).filter(digest=_digest(secret)).first()
 
 
-def is_live(token_id: int, *, now: datetime) -> bool:
-    """Whether a token that was recognised before still counts."""
-    return live_tokens(now).filter(pk=token_id).exists()
+def user_of(token_id: int, *, now: datetime) -> User | None:
+    """Whose it is, as they are now; None for a token that counts no more."""
+    token = live_tokens(now).filter(pk=token_id).first()
+    return None if token is None else token.user
 
 
 def live_tokens(now: datetime) -> QuerySet[ApiToken]:

@@ -84,7 +84,11 @@
     error: function (frame) {
       const refused = unsent.find((message) => message.frame.client_id === frame.client_id);
       unsent = unsent.filter((message) => message !== refused);
-      if (refused && field && !field.value) field.value = refused.frame.text; // what was written isn't lost
+      if (refused && field && !field.value && !pictures.length) {
+        field.value = refused.frame.text; // what was written isn't lost
+        pictures = refused.frame.images;
+        showPictures();
+      }
       showWaiting();
       say(frame.message, true);
     },
@@ -217,13 +221,18 @@
     return text.replace(/\p{Surrogate}/gu, "\ufffd");
   }
 
+  // Not kept for later, as messages are: what it is about may be over by then.
+  function ask(frame) {
+    if (!window.halo.live.send(frame)) say("No connection, so nothing was done. Try again in a moment.", true);
+  }
+
   function end(how) {
-    window.halo.live.send({ type: "chat:" + how, session: session });
+    ask({ type: "chat:" + how, session: session });
   }
 
   function remove(stamp) {
     const archives = Number(form.elements.archives.value);
-    window.halo.live.send({ type: "chat:delete", session: session, stamp: stamp, archives: archives });
+    ask({ type: "chat:delete", session: session, stamp: stamp, archives: archives });
   }
 
   // Pictures are made small enough here: the whole message is one frame.

@@ -105,11 +105,12 @@
     } else if (frame.type === "subscribed") {
       since = frame.last;
       isLive();
+      document.dispatchEvent(new CustomEvent("halo:subscribed"));
     } else if (frame.type === "__pong__") {
       clearTimeout(pongTimer);
     } else if (frame.type === "reload") {
       since = null;
-      // A page that holds something half typed calls preventDefault() and says so in its own words.
+      // A page that brings itself up to date calls preventDefault(), and looks again at the next halo:subscribed.
       const event = new CustomEvent("halo:reload", { cancelable: true, detail: { reason: frame.reason } });
       if (document.dispatchEvent(event)) {
         location.reload();

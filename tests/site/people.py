@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-KINDS = ("anonymous", "plain", "reviewer", "operator", "administrator")
+KINDS = ("anonymous", "plain", "viewer", "chatter", "reviewer", "operator", "administrator")
 _GROUPS = {"reviewer": "Reviewers", "operator": "Operators"}
+_PERMISSIONS = {"viewer": ("view",), "chatter": ("view", "chat")}
 
 
 def person(kind: str) -> User:
@@ -16,6 +17,10 @@ def person(kind: str) -> User:
     )
     if kind in _GROUPS:
         user.groups.add(Group.objects.get(name=_GROUPS[kind]))
+    held = Permission.objects.filter(
+        content_type__app_label="workspaces", codename__in=_PERMISSIONS.get(kind, ())
+    )
+    user.user_permissions.add(*held)
     return user
 
 

@@ -97,14 +97,40 @@ def test_rejecting_retrying_and_cancelling_tell_the_run_as_it_is_then(world: Wor
     assert retried.json()["hint"] == "shorter"
 
 
-def test_a_reason_is_needed(world: World, as_operator: Any) -> None:
+@pytest.mark.parametrize(
+    ("path", "body", "code", "field"),
+    [
+        ("/evolution/runs/RUN/reject", {"attempt": 1, "reason": " "}, "reason_needed", "reason"),
+        ("/evolution/runs/RUN/reject", {"attempt": 1, "reason": "x" * 4001}, "reason_too_long", "reason"),
+        ("/evolution/runs/RUN/approve", {"attempt": 1, "hint": "x" * 4001}, "hint_too_long", "hint"),
+        ("/evolution/runs/RUN/retry", {"attempt": 1, "hint": "x" * 4001}, "hint_too_long", "hint"),
+        ("/evolution/approve", {"runs": []}, "nothing_chosen", "runs"),
+        ("/sessions", {"workspace": "PLACE", "agent": "nobody"}, "unknown_agent", "agent"),
+        ("/sessions", {"workspace": "PLACE", "workingDir": "../out"}, "bad_working_dir", "workingDir"),
+        ("/sessions/SESSION/messages", {"clientId": "c", "text": "  "}, "empty_message", "text"),
+        (
+            "/sessions/SESSION/messages",
+            {"clientId": "c", "text": "x", "images": [{"mediaType": "image/png", "data": "eA=="}]},
+            "bad_image",
+            "images",
+        ),
+    ],
+)
+def test_a_value_that_can_not_be_is_named_with_its_field(
+    world: World, as_operator: Any, path: str, body: dict[str, Any], code: str, field: str
+) -> None:
+    known = {"RUN": world.in_review.pk, "SESSION": world.session.pk}
+    for name, value in known.items():
+        path = path.replace(name, value)
+    if body.get("workspace") == "PLACE":
+        body = {**body, "workspace": world.session.workspace_id}
     before = facts()
 
-    answer = as_operator(
-        "POST", f"/evolution/runs/{world.in_review.pk}/reject", {"attempt": 1, "reason": " "}
-    )
+    answer = as_operator("POST", path, body)
 
-    assert (answer.status_code, answer.json()["error"]) == (400, "reason_needed")
+    said = answer.json()
+    assert (answer.status_code, said["error"]) == (400, code)
+    assert said["fields"] == [{"field": field, "message": said["message"]}]
     assert facts() == before
 
 
@@ -361,14 +387,3 @@ def test_the_document_and_its_page_are_there_without_a_script(db: None) -> None:
     assert "/api/evolution/runs/{run_id}/approve" in text
     assert not any(mark in text for mark in ("<script", "<style", "style="))
     assert "//" not in text.replace("https://", "")
-
-
-def test_readyz_says_when_tables_are_missing(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from halo_site import health
-
-    monkeypatch.setattr(health, "_migrated", False)
-    assert Client().get("/readyz").json() == {"status": "ready", "database": True, "tables": True}
-
-    monkeypatch.setattr(health, "_is_migrated", lambda: False)
-    answer = Client().get("/readyz")
-    assert (answer.status_code, answer.json()["tables"]) == (503, False)

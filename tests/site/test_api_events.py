@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 
 from core import clock
@@ -105,11 +108,57 @@ async def test_a_stream_ends_soon_after_its_token_is_revoked(monkeypatch: pytest
     token = await ApiToken.objects.aget()
     await sync_to_async(revoke)(token.pk, now=clock.now())
 
-    async def until_the_end() -> None:
-        async for chunk in chunks:
-            assert chunk == b": still here\n\n"
+    await asyncio.wait_for(_until_the_end(chunks), timeout=10)
+    assert not events_api._open
 
-    await asyncio.wait_for(until_the_end(), timeout=10)
+
+async def _until_the_end(chunks: AsyncIterator[bytes]) -> None:
+    async for chunk in chunks:
+        assert chunk == b": still here\n\n"
+
+
+def _log_out(client: AsyncClient, user: User) -> None:
+    client.logout()
+
+
+def _expire(client: AsyncClient, user: User) -> None:
+    Session.objects.update(expire_date=clock.now() - timedelta(seconds=1))
+
+
+def _change_password(client: AsyncClient, user: User) -> None:
+    user.set_password("another one 18")
+    user.save()
+
+
+def _deactivate(client: AsyncClient, user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def _take_permissions(client: AsyncClient, user: User) -> None:
+    user.user_permissions.clear()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "ends",
+    [_log_out, _expire, _change_password, _deactivate, _take_permissions],
+    ids=lambda end: end.__name__,
+)
+async def test_a_stream_by_cookie_ends_with_the_login(
+    ends: Callable[[AsyncClient, User], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_api, "LOOK_SEC", 0.1)
+    client, user = AsyncClient(), await sync_to_async(person)("reviewer")
+    await sync_to_async(client.force_login)(user, backend="django.contrib.auth.backends.ModelBackend")
+    answer = await client.get(PATH, headers={"Accept": "text/event-stream"})
+    chunks: AsyncIterator[bytes] = aiter(answer.streaming_content)
+    assert (await anext(chunks)).startswith(b"retry:")
+    for _ in range(2):
+        assert (await asyncio.wait_for(anext(chunks), timeout=10)) == b": still here\n\n"
+
+    await sync_to_async(ends)(client, user)
+
+    await asyncio.wait_for(_until_the_end(chunks), timeout=10)
     assert not events_api._open
 
 

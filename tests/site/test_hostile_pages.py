@@ -33,7 +33,7 @@ HOSTILE = (
 _READ_BY_SCRIPTS = ("x-", "hx-", ":", "@", "on")
 
 
-class _Page(HTMLParser):
+class Page(HTMLParser):
     """What of the page a browser would act on."""
 
     def __init__(self, html: str) -> None:
@@ -69,7 +69,7 @@ class _Page(HTMLParser):
 
 
 def assert_harmless(html: str, *, shown: bool = True) -> None:
-    page = _Page(html)
+    page = Page(html)
     assert page.acting == []
     assert (MARK in "".join(page.text)) == shown
 
@@ -219,7 +219,7 @@ def test_refusals_repeat_hostile_text_as_text(landed: EvolutionApply) -> None:
     for path in (f"/admin/evolution/evolutionrun/{run.pk}/decide/", "/admin/evolution/evolutionrun/"):
         answer = client.post(path, given)
         assert answer.status_code == 409
-        assert _Page(answer.content.decode()).acting == []
+        assert Page(answer.content.decode()).acting == []
 
 
 def test_the_workspace_and_its_settings_show_hostile_names_as_text(session: Session) -> None:
@@ -236,7 +236,7 @@ def test_what_is_searched_for_comes_back_as_text(session: Session) -> None:
     for path in ("/admin/sessions_app/session/", "/admin/core/event/", "/admin/workspaces/workspace/"):
         answer = client.get(path, {"q": HOSTILE.replace("\0", "")})
         assert answer.status_code == 200
-        assert _Page(answer.content.decode()).acting == []
+        assert Page(answer.content.decode()).acting == []
 
 
 def test_a_damaged_and_a_vanished_log_are_told_not_raised(session: Session) -> None:

@@ -227,6 +227,36 @@ class TestDelivery:
 
             assert await socket.see(number) == [number]
 
+    async def test_the_process_joins_the_layers_group_once(
+        self, cookie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However many sockets it has: a layer copies to each member in turn."""
+        joined: list[str] = []
+
+        class Layer:
+            async def new_channel(self) -> str:
+                return "here"
+
+            async def group_add(self, group: str, channel: str) -> None:
+                joined.append(group)
+
+            async def group_discard(self, group: str, channel: str) -> None:
+                joined.remove(group)
+
+            async def group_send(self, group: str, message: object) -> None:
+                pass
+
+            async def receive(self, channel: str) -> None:
+                await asyncio.Event().wait()
+
+        monkeypatch.setattr(hub, "_layer", Layer)
+        async with opened(cookie) as one, opened(cookie) as other:
+            for socket in (one, other):
+                await socket.subscribe("evolution")
+            [number] = await written()
+            assert await one.see(number) == await other.see(number) == [number]
+            assert joined == ["events"]
+
     async def test_the_last_to_go_ends_the_follower(self, cookie: str) -> None:
         async with opened(cookie) as one, opened(cookie) as other:
             await one.subscribe("evolution")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from axes.models import AccessAttempt
+from django.apps import apps
 from django.conf import settings
 from django.test import Client
 
@@ -67,6 +69,62 @@ def test_after_ten_wrong_passwords_the_right_one_is_refused_too(reviewer: str) -
 
     assert log_in(client, reviewer, RIGHT) == 429
     assert not is_in(client)
+
+
+def test_a_name_spelled_otherwise_is_the_same_name(reviewer: str) -> None:
+    """Django takes names in a compatibility form: these letters are as wide as a Chinese character."""
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in reviewer)
+    for number in range(settings.AXES_FAILURE_LIMIT):
+        log_in(Client(), wide if number % 2 else f" {reviewer} ", "wrong")
+
+    assert log_in(Client(), reviewer, RIGHT) == 429
+
+
+def test_an_address_that_a_request_claims_to_come_from_is_not_believed(reviewer: str) -> None:
+    for number in range(settings.AXES_FAILURE_LIMIT):
+        claims = {"HTTP_X_FORWARDED_FOR": f"192.0.2.{number}", "HTTP_X_REAL_IP": f"192.0.2.{number}"}
+        Client().post(
+            "/admin/login/", {"username": reviewer, "password": "wrong"}, REMOTE_ADDR="198.51.100.7", **claims
+        )
+
+    assert log_in(Client(), reviewer, RIGHT) == 429
+
+
+def test_no_row_holds_a_password_that_was_tried(reviewer: str) -> None:
+    for _ in range(settings.AXES_FAILURE_LIMIT + 1):
+        log_in(Client(), reviewer, "a-wrong-one-19")
+
+    kept = [row for model in apps.get_models() for row in model._default_manager.values()]
+    assert AccessAttempt.objects.count() == 1
+    assert "a-wrong-one-19" not in str(kept)
+
+
+def test_a_session_from_before_the_login_is_not_the_one_after_it(reviewer: str) -> None:
+    client = Client()
+    session = client.session
+    session["planted"] = True
+    session.save()
+    client.cookies["sessionid"] = planted = session.session_key
+
+    assert log_in(client, reviewer, RIGHT) == 302
+
+    cookie = client.cookies["sessionid"]
+    assert cookie.value != planted
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    thief = Client()
+    thief.cookies["sessionid"] = planted
+    assert not is_in(thief)
+
+
+def test_another_password_ends_every_other_login(reviewer: str) -> None:
+    here, elsewhere = Client(), Client()
+    for client in (here, elsewhere):
+        assert log_in(client, reviewer, RIGHT) == 302
+    new = "another right one 18"
+
+    here.post("/admin/password_change/", {"old_password": RIGHT, "new_password1": new, "new_password2": new})
+
+    assert (is_in(here), is_in(elsewhere)) == (True, False)
 
 
 def test_somebody_elses_wrong_passwords_lock_nobody_out_elsewhere(reviewer: str) -> None:

@@ -10,22 +10,25 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from core import clock
+from core.db.api_tokens import issue
 from core.db.models import Event, record_event
+from evolution.models import EvolutionRun
 from sessions_app.models import Session
 from tests.evolution.landings import land
 from tests.evolution.rows import Rows
-from tests.site.people import KINDS, browser
+from tests.site.people import KINDS, browser, person
 
 pytestmark = pytest.mark.django_db
 
 PUBLIC = {"healthz", "readyz", "admin:login", "admin:logout"}
 """What strangers may ask; the API has its own matrix."""
 
-LOOK = {"administrator", "operator", "reviewer"}
+LOOK = {"administrator", "operator", "reviewer", "viewer", "chatter"}
 MAY_GET: dict[str, set[str]] = {
     "admin:index": LOOK,
     "admin:dashboard": LOOK,
@@ -52,8 +55,8 @@ MAY_GET: dict[str, set[str]] = {
     "admin:workspaces_workspace_delete": set(),
     "admin:evolution_evolutionrun_add": set(),
     "admin:sessions_app_session_chat": LOOK,
-    "admin:sessions_app_session_new": {"administrator", "operator"},
-    "admin:sessions_app_session_archive": {"administrator", "operator"},
+    "admin:sessions_app_session_new": {"administrator", "operator", "chatter"},
+    "admin:sessions_app_session_archive": {"administrator", "operator", "chatter"},
     "admin:evolution_regressionscenario_add": set(),
     "admin:evolution_regressionscenario_delete": set(),
     "admin:sessions_app_session_add": set(),
@@ -79,6 +82,7 @@ def rows(tmp_path: Path) -> Rows:
         last_activity_at=made.now,
     )
     record_event(kind="session:changed", object_id="x", workspace_id=None, payload={}, now=clock.now())
+    issue(user=person("reviewer"), name="t", scopes=["view"], days=1, now=clock.now())
     return made
 
 
@@ -135,7 +139,7 @@ def test_whoever_may_not_look_is_refused_everywhere(rows: Rows, kind: str, metho
         assert is_refused(answer), f"{method} {path} ({name}): {answer.status_code} for {kind}"
 
 
-@pytest.mark.parametrize("kind", ["reviewer", "operator", "administrator"])
+@pytest.mark.parametrize("kind", sorted(LOOK))
 def test_who_may_open_which_page(rows: Rows, kind: str) -> None:
     client = browser(kind)
     asked = set()
@@ -149,6 +153,95 @@ def test_who_may_open_which_page(rows: Rows, kind: str) -> None:
             assert answer.status_code == expected, f"{path} ({name}): {answer.status_code} for {kind}"
 
     assert asked == set(MAY_GET)
+
+
+REVIEW, ROLL_BACK, CHAT, OPERATE = (
+    {"administrator", "operator", "reviewer"},
+    {"administrator", "operator", "reviewer"},
+    {"administrator", "operator", "chatter"},
+    {"administrator", "operator"},
+)
+MAY_POST: dict[str, tuple[set[str], list[dict[str, str]]]] = {
+    "admin:password_change": (LOOK, [{}]),
+    "admin:settings": (OPERATE, [{"set:general.evolution.max_attempts": "2"}]),
+    "admin:evolution_evolutionrun_changelist": (
+        REVIEW,
+        [{"action": "approve", "run": "SEEN"}, {"action": "reject", "run": "SEEN", "text": "no"}],
+    ),
+    "admin:evolution_evolutionrun_decide": (
+        REVIEW,
+        [
+            {"action": "approve", "attempt": "1"},
+            {"action": "reject", "attempt": "1", "text": "no"},
+            {"action": "retry", "attempt": "1", "hint_choice": "keep"},
+            {"action": "cancel"},
+        ],
+    ),
+    "admin:evolution_evolutionrun_delete": (REVIEW, [{"plan": "x"}]),
+    "admin:evolution_evolutionapply_decide": (REVIEW, [{"action": "cancel"}, {"action": "try-again"}]),
+    "admin:evolution_evolutionapply_rollback": (ROLL_BACK, [{"shown": "x"}]),
+    "admin:evolution_regressionscenario_decide": (
+        REVIEW,
+        [{"action": "retire", "text": "old"}, {"action": "restore"}],
+    ),
+    "admin:sessions_app_session_chat": (
+        OPERATE,  # it has full access
+        [{"action": "send", "text": "Hello", "client_id": "c1"}],
+    ),
+    "admin:sessions_app_session_archive": (CHAT, [{"sessions": "1", "newest": "0"}]),
+    "admin:sessions_app_session_authoring": (OPERATE, [{"action": "open"}, {"action": "close"}]),
+    "admin:sessions_app_session_new": (
+        CHAT,
+        [{"agent": "PLACE:writer", "access": "readonly", "text": "Hello"}],
+    ),
+    "admin:core_apitoken_changelist": ({"administrator"}, [{"action": "revoke", "_selected_action": "1"}]),
+    **{
+        f"admin:auth_{what}": ({"administrator"}, [{}])
+        for what in (
+            *("user_changelist", "user_add", "user_change", "user_delete", "user_password_change"),
+            *("group_changelist", "group_add", "group_change", "group_delete"),
+        )
+    },
+}
+"""Who may send what where; whatever is sent elsewhere changes nothing."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_may_send_what_where(rows: Rows, kind: str, halo_home: Path) -> None:
+    client, seen = browser(kind), set()
+
+    for name, path in addresses():
+        if name in PUBLIC:
+            continue
+        allowed, forms = MAY_POST.get(name, (set(), [{}]))
+        seen.add(name)
+        for form in forms:
+            before = _state()
+            with transaction.atomic():
+                answer = client.post(path, _filled(form))
+                after = _state()
+                transaction.set_rollback(True)
+            where = f"{path} ({name}) with {form}: {answer.status_code} for {kind}"
+            if kind in allowed:
+                assert not is_refused(answer) and answer.status_code != 405, where
+            else:
+                assert after == before, where
+                assert (
+                    is_refused(answer) or answer.status_code == 405 or (name not in MAY_POST and kind in LOOK)
+                ), where
+
+    assert set(MAY_POST) <= seen
+
+
+def _filled(form: dict[str, str]) -> dict[str, str]:
+    run = EvolutionRun.objects.order_by("pk")[0]
+    known = {"SEEN": f"{run.pk}:{run.attempts}:", "PLACE:writer": f"{run.workspace_id}:writer"}
+    return {key: known.get(value, value) for key, value in form.items()}
+
+
+def _state() -> list[Any]:
+    ours = [model for model in apps.get_models() if model._meta.app_label not in ("sessions", "axes")]
+    return [list(model._default_manager.order_by("pk").values()) for model in ours]
 
 
 @pytest.mark.parametrize("kind", KINDS)

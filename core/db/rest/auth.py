@@ -32,14 +32,11 @@ class Caller:
 
     def still_may(self) -> bool:
         """Asked again by answers that last: whether token or session, user and permission are still there."""
-        user = User.objects.filter(pk=self.user.pk, is_active=True).first()
-        if user is None or not user.has_perm(self.permission):
-            return False
         if self.token_id is not None:
-            return api_tokens.is_live(self.token_id, now=clock.now())
-        from django.contrib.sessions.backends.db import SessionStore
-
-        return self.session_key is not None and SessionStore().exists(self.session_key)
+            user = api_tokens.user_of(self.token_id, now=clock.now())
+        else:
+            user = callers.user_of_session(self.session_key or "")
+        return user is not None and user.pk == self.user.pk and user.has_perm(self.permission)
 
 
 class Bearer(AuthBase):
