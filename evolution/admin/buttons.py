@@ -36,6 +36,8 @@ def run_buttons(run: EvolutionRun, user: User) -> list[Button]:
             Button("cancel", "Cancel", "c", "" if _run_can(run, RunStatus.CANCELLED) else _NOT_CANCELLABLE),
             Button("delete", "Delete", "", _why(lambda: plan_delete(run.pk))),
         ]
+        if run.current_apply is not None and run.current_apply.needs_person is not None:
+            buttons.append(Button("try-again", "Try again"))
     if user.has_perm("workspaces.rollback"):
         apply = run.current_apply
         can = apply is not None and _apply_can(apply, ApplyStatus.ROLLING_BACK, ApplyStatus.APPLIED)

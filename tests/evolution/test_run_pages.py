@@ -454,6 +454,26 @@ def test_try_again_is_offered_where_a_person_is_needed(rows: Rows) -> None:
     assert client.post(url + "decide/", {"action": "try-again"}).status_code == 409
 
 
+def test_the_run_of_an_apply_that_needs_a_person_sends_it_on_as_well(rows: Rows) -> None:
+    apply, _ = rows.syncing()
+    run, client = apply.source_runs.get(), _client("reviewer")
+    assert "Try again" not in _text(client.get(_run_url(run)))
+    EvolutionApply.objects.filter(pk=apply.pk).update(needs_person={"why": "the folder is read-only"})
+
+    page = _text(client.get(_run_url(run)))
+    assert "stands still and needs a person" in page
+    assert "Try again…" not in _text(_client("viewer").get(_run_url(run)))
+    form = re.search(
+        r'<form method="post" action="([^"]+)">(?:(?!</form>).)*value="try-again"', page, re.DOTALL
+    )
+    assert form is not None
+    answer = client.post(form[1], {"action": "try-again"})
+
+    assert answer.headers["Location"] == f"{APPLIES}{apply.pk}/change/"
+    assert fresh(apply).needs_person is None
+    assert "Try again" not in _text(client.get(_run_url(run)))
+
+
 def test_a_rollback_that_has_no_snapshot_says_so_and_begins_nothing(rows: Rows) -> None:
     apply = rows.applied()
     client, before = _client("operator"), facts()

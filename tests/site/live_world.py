@@ -119,15 +119,15 @@ def opened(cookie: str | None, **options: Any) -> AbstractAsyncContextManager[So
     return connected(Socket(cookie, **options))
 
 
-def write(count: int = 1, *, kind: str = "evolution:run_changed") -> list[int]:
-    """Each in a transaction of its own; returns the ids."""
-    return [_write_one(kind, number) for number in range(count)]
+def write(count: int = 1, *, kind: str = "evolution:run_changed", now: datetime = NOW) -> list[int]:
+    """Each in a transaction of its own; returns the ids. A web process forgets those of ``NOW`` at its next tick."""
+    return [_write_one(kind, number, now) for number in range(count)]
 
 
-def _write_one(kind: str, number: int) -> int:
+def _write_one(kind: str, number: int, now: datetime) -> int:
     with transaction.atomic():
         return record_event(
-            kind=kind, object_id=f"row-{number}", workspace_id=None, payload={"to": "approved"}, now=NOW
+            kind=kind, object_id=f"row-{number}", workspace_id=None, payload={"to": "approved"}, now=now
         ).pk
 
 
