@@ -189,6 +189,7 @@ MAY_POST: dict[str, tuple[set[str], list[dict[str, str]]]] = {
         [{"action": "send", "text": "Hello", "client_id": "c1"}],
     ),
     "admin:sessions_app_session_archive": (CHAT, [{"sessions": "1", "newest": "0"}]),
+    "admin:sessions_app_session_rename": (CHAT, [{"title": "Another name"}]),
     "admin:sessions_app_session_authoring": (OPERATE, [{"action": "open"}, {"action": "close"}]),
     "admin:sessions_app_session_new": (
         CHAT,
