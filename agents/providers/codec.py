@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agents import history as wire
 from agents.events import Message
 from core.texts import encodable_value, nests_deeper
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
 UNREADABLE = "arguments_that_were_not_json"
+NOT_UNDERSTOOD = "[a part of the conversation that can't be read any more stood here]"
 _KEPT_OF_REPLY = ("usage", "model_name", "timestamp", "provider_name", "provider_details", "finish_reason")
 
 
@@ -30,16 +32,57 @@ class Codec:
         Lone surrogates, which no provider's request can carry, are left out of what is sent; the history
         may hold them (an import, an older log).
         """
-        from pydantic_ai.messages import ModelMessagesTypeAdapter
-
         known = self._converted
         new = [message for message in history if id(message) not in known]
-        clean = [encodable_value(message) for message in new]
-        for message, converted in zip(new, ModelMessagesTypeAdapter.validate_python(clean), strict=True):
+        for message, converted in zip(new, _converted(list(map(encodable_value, new))), strict=True):
             known[id(message)] = (message, converted)
         if len(known) > 2 * len(history) + 16:
             self._converted = {id(message): known[id(message)] for message in history}
         return [known[id(message)][1] for message in history]
+
+
+def _converted(messages: list[Message]) -> list[ModelMessage]:
+    """Of a message that the library doesn't take (somebody wrote into the log) what can be told of it."""
+    from pydantic import ValidationError
+
+    try:
+        return _validated(messages)
+    except ValidationError:
+        if len(messages) > 1:
+            return [converted for message in messages for converted in _converted([message])]
+    (message,) = messages
+    kind = message["kind"]
+    return _validated([{"kind": kind, "parts": [_taken(kind, part) for part in message["parts"]]}])
+
+
+def _validated(messages: list[Message]) -> list[ModelMessage]:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return ModelMessagesTypeAdapter.validate_python(messages)
+
+
+def _taken(kind: str, part: wire.Part) -> wire.Part:
+    """``part``, or as little of it as the library takes, or a line that stands for it."""
+    from pydantic import ValidationError
+
+    for form in (part, _bare(part)):
+        try:
+            _validated([{"kind": kind, "parts": [form]}])
+        except ValidationError:
+            continue
+        return form
+    return {"part_kind": "user-prompt" if kind == "request" else "text", "content": NOT_UNDERSTOOD}
+
+
+def _bare(part: wire.Part) -> wire.Part:
+    content = part.get("content")
+    texts = [piece for piece in content if isinstance(piece, str)] if isinstance(content, list) else [content]
+    bare = {"part_kind": part["part_kind"], "content": "\n".join(map(str, texts))}
+    if part.get("tool_call_id"):
+        bare |= {"tool_call_id": part["tool_call_id"], "tool_name": part.get("tool_name")}
+    if part["part_kind"] == "tool-call":
+        bare["args"] = arguments_of(part) or {}
+    return bare
 
 
 def reply_to_wire(reply: ModelResponse) -> Message:
