@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
+from evolution.line_diff import groups
 from evolution.live_diff import both_lines
 
-CONTEXT = 3
 MAX_ROWS = 3_000
 """A browser has to lay all of them out."""
 
@@ -52,7 +51,7 @@ def side_by_side(before: bytes | None, after: bytes | None) -> SideBySide:
 
 def _rows(old: list[str], new: list[str]) -> Iterator[DiffRow]:
     shown_to = 0
-    for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
+    for group in groups(old, new):
         if skipped := group[0][1] - shown_to:
             yield DiffRow("gap", skipped=skipped)
         for _, old_from, old_to, new_from, new_to in group:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.paths import UnsafePathError, checked_relative
+from evolution import line_diff
 from evolution.artifacts.files import AttemptFiles
 from evolution.changes import unit
 from evolution.manifest import is_published
@@ -88,12 +88,11 @@ def unified(before: bytes | None, after: bytes | None, *, rel: str, before_name:
     Carriage returns are shown unless every line on both sides ends with one.
     """
     old, new = both_lines(before, after)
-    lines = difflib.unified_diff(
+    lines = line_diff.unified(
         old,
         new,
-        fromfile=f"{before_name}/{rel}" if before is not None else "/dev/null",
-        tofile=f"{after_name}/{rel}" if after is not None else "/dev/null",
-        lineterm="",
+        before_name=f"{before_name}/{rel}" if before is not None else "/dev/null",
+        after_name=f"{after_name}/{rel}" if after is not None else "/dev/null",
     )
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from evolution.artifacts.files import AttemptFiles
 from evolution.artifacts.patch import Scenario
 from evolution.briefs.parts import ChangedFile
 from evolution.errors import PhaseFailed
+from evolution.line_diff import unified
 from evolution.phases.context import ChildResult, ChildSpec, PhaseContext
 from evolution.surface_folder import read_surface
 
@@ -128,7 +128,7 @@ def changed_files(ctx: PhaseContext, folder: Path, rels: Sequence[str]) -> tuple
 
 def _diff(rel: str, before: changes.Content | None, after: changes.Content | None) -> str:
     old, new = (_lines(content) for content in (before, after))
-    return "".join(difflib.unified_diff(old, new, f"a/{rel}", f"b/{rel}"))
+    return "".join(unified(old, new, before_name=f"a/{rel}", after_name=f"b/{rel}", end="\n"))
 
 
 def _lines(content: changes.Content | None) -> list[str]:
