@@ -90,6 +90,8 @@ def _with_results_of(open_calls: Mapping[str, Iterator[Part]], request: Message)
 
 def _answered(calls: list[Part], requests: list[Message]) -> list[Message]:
     """``requests`` (all between two replies) so that exactly ``calls`` are answered, first of all."""
+    if not calls and not any(is_tool_result(part) for request in requests for part in request["parts"]):
+        return requests
     wanted = {call["tool_call_id"]: call for call in calls}
     results: dict[str, Part] = {}
     for request in requests:

@@ -34,7 +34,7 @@ from sessions_app.freeze import frozen_history
 from sessions_app.models import Session
 from workspaces.compose import Composed, SurfaceError, compose
 from workspaces.overrides import Surface
-from workspaces.publish_lock import LockHeld, MarkerUnreadable, shared, surface_files
+from workspaces.publish_lock import LockHeld, MarkerUnreadable, locked_surface_files, shared
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -135,7 +135,7 @@ def _context(session: Session) -> EvoContext:
     workspace = session.workspace
     try:
         with shared(workspace.paths.evolution):
-            surface = Surface(surface_files(workspace.paths.halo), halo_home().global_folder)
+            surface = Surface(locked_surface_files(workspace.paths.halo), halo_home().global_folder)
             composed = compose(
                 surface,
                 session.agent_id,

@@ -16,7 +16,7 @@ from typing import Literal
 
 from core.bounded_read import UnreadableFileError, read_bounded
 from core.faults import Fault, shown
-from core.paths import UnsafePathError, checked_relative, inside
+from core.paths import UnsafePathError, checked_relative, inside, inside_real
 from core.texts import is_one_line
 from workspaces.publish_lock import SurfaceFiles
 
@@ -65,7 +65,7 @@ class Text:
 
 
 def shown_path(files: SurfaceFiles, scope: Scope, rel: str) -> str:
-    return f"{files.halo.name}/{rel}" if scope == "workspace" else str(files.halo / rel)
+    return f"{files.halo.name if scope == 'workspace' else files.halo}/{rel}"
 
 
 class Surface:
@@ -171,8 +171,8 @@ class Surface:
         if self.root is None:
             return None
         try:
-            path = inside(self.root, rel)
-            data = read_bounded(path, limit=MAX_PROMPT_BYTES, real_root=os.path.realpath(self.root))
+            real_root = os.path.realpath(self.root)
+            data = read_bounded(inside_real(real_root, rel), limit=MAX_PROMPT_BYTES, real_root=real_root)
         except (UnsafePathError, UnreadableFileError, OSError) as error:
             faults.append(Fault(rel, None, "", str(error), "a readable text file; it is left out"))
             return None

@@ -163,7 +163,8 @@ class SurfaceFiles:
     def _without_links(self, clean: str) -> str | None:
         """The path when no symlink lies on the way, which is soon told; None: it has to be followed."""
         path = f"{self._folder}/{clean}"
-        end = len(self._folder)
+        parent = path.rpartition("/")[0]
+        end = len(parent if parent in self._plain_folders else self._folder)
         try:
             while end != -1:
                 if self._is_link(path[:end]):

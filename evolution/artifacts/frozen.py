@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import json
 import mimetypes
 import os
@@ -137,7 +138,7 @@ def write_frozen(folder: Path, *, messages: Sequence[Message], context: EvoConte
 
 
 def _make_folder(folder: Path) -> None:
-    missing = [parent for parent in folder.parents if not parent.exists()]
+    missing = list(itertools.takewhile(lambda parent: not parent.exists(), folder.parents))
     folder.mkdir(parents=True)
     for parent in reversed(missing):
         atomic.fsync_folder(parent.parent)
@@ -173,12 +174,15 @@ class _Image:
     entry: dict[str, Any]
 
 
+_MAY_HOLD_IMAGES = (list, dict)
+
+
 def _without_images(messages: Sequence[Message]) -> tuple[list[Message], list[_Image]]:
     """The messages with inline images replaced by the name of their file under ``images/``."""
     images: list[_Image] = []
     stripped: list[Message] = []
     for position, message in enumerate(messages):
-        if not any(isinstance(part.get("content"), list | dict) for part in message["parts"]):
+        if not any(isinstance(part.get("content"), _MAY_HOLD_IMAGES) for part in message["parts"]):
             stripped.append(message)
             continue
         parts = [_part_without_images(part, position, images) for part in message["parts"]]

@@ -112,6 +112,8 @@ def _block(part: dict[str, Any], results: Mapping[str, dict[str, Any]]) -> dict[
 
 def _close_open(ui: UiView, raw: RawView) -> Iterator[Record]:
     """A reply that the raw log holds whole was finished: only its last record is missing here."""
+    if not ui.open_rows:
+        return
     rows = {row["id"]: row for row in ui.rows}
     replies = {
         row_ids[0]: index
@@ -197,6 +199,8 @@ def _mark_lost(ui: UiView, raw: RawView, shown: Mapping[str, int]) -> Iterator[R
 
     Those that a summary stands for are not lost while it is there.
     """
+    if not raw.gaps:
+        return
     held = {row_id for rows in raw.rows for row_id in rows}
     moved = {row_id: place for place, row_id in enumerate(ui.moved)}
     covered = moved.get(raw.covers, len(ui.moved) - 1 if raw.covers in shown else -1)

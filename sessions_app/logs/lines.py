@@ -53,16 +53,27 @@ def scan(data: bytes) -> Scan:
 
 
 def _scan_sound(data: bytes, result: Scan) -> bool:
-    """The usual file, in one go: all of it UTF-8, every line a record. False, and nothing kept, otherwise."""
+    """The usual file, in one go: all of it UTF-8, every line a record. False, and nothing kept, otherwise.
+
+    A line end may stand between the tokens of one JSON document, so each record's last line end is looked at,
+    and all of them are counted: as many as there are records means that each has a line to itself.
+    """
+    records: list[Record] = []
+    start = 0
     try:
-        lines = data[: result.good_end - 1].decode().split("\n")
+        text = data[: result.good_end].decode()
         with collector.at_rest():
-            found = [_decoder.raw_decode(line) for line in lines]
+            while start < len(text):
+                record, end = _decoder.raw_decode(text, start)
+                if text[end] != "\n" or fault_of(record):
+                    return False
+                records.append(record)
+                start = end + 1
     except (ValueError, RecursionError):
         return False
-    if any(end != len(line) or fault_of(value) for (value, end), line in zip(found, lines, strict=True)):
+    if len(records) != text.count("\n"):
         return False
-    result.records = [value for value, _ in found]
+    result.records = records
     return True
 
 

@@ -65,10 +65,10 @@ def fold_raw(source: Scan) -> RawView:
 
 
 def _fold_record(view: RawView, record: Record, places: dict[int, int], expected: int) -> int:
-    kind, n = record["t"], record.get("n")
-    if kind == "gap":
-        _mark_gap(view)
-    elif kind == "msg" and isinstance(n, int) and n >= expected and _is_message(record.get("m")):
+    """The number that the next message must have at least. ``shapes`` has looked at the record's fields."""
+    kind = record["t"]
+    if kind == "msg" and record["n"] >= expected:
+        n: int = record["n"]
         if n > expected:
             _mark_gap(view)
         places[n] = len(view.messages)
@@ -76,15 +76,13 @@ def _fold_record(view: RawView, record: Record, places: dict[int, int], expected
         view.rows.append(tuple(record.get("rows", ())))
         view.covers = record.get("covers", view.covers)
         return n + 1
-    elif kind == "part" and n in places and isinstance(record.get("p"), dict):
-        view.messages[places[n]]["parts"].append(record["p"])
+    if kind == "part" and record["n"] in places:
+        view.messages[places[record["n"]]]["parts"].append(record["p"])
+    elif kind == "gap":
+        _mark_gap(view)
     else:
         view.orphans.append(record)
     return expected
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("parts"), list)
 
 
 def _mark_gap(view: RawView) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -135,7 +136,7 @@ class SessionLog(LogWriter):
 
 def _named(raw: RawView) -> list[str]:
     """The ids of the rows that the messages name, in order, each once."""
-    return list(dict.fromkeys(row_id for rows in raw.rows for row_id in rows))
+    return list(dict.fromkeys(itertools.chain.from_iterable(raw.rows)))
 
 
 def _ui_notes(ui: UiView, at: str) -> list[Row]:

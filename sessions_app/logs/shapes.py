@@ -20,6 +20,8 @@ _NEVER_SET = frozenset({"id", "role", "at", "stamp", "blocks"})
 _NEEDS_CALL = frozenset({"tool-call", "tool-return"})
 _HOLDS: Mapping[str, type | tuple[type, ...]] = {"text": str, "thinking": str, "user-prompt": (str, list)}
 MAX_PLACE_DIGITS = 9
+_TEXTS = frozenset({str})
+_MAPPINGS = frozenset({dict})
 
 
 def fault_of(record: object) -> str:
@@ -32,58 +34,62 @@ def fault_of(record: object) -> str:
     seq = record.get("seq", 0)
     if type(seq) is not int or not 0 <= seq < MAX_SEQ:
         return "not a record: its seq is no number"
-    is_good = _SHAPES.get(kind)
-    return "" if is_good is None or is_good(record) else f"not a record: its {kind} is incomplete"
+    if (is_good := _SHAPES.get(kind)) is None:
+        return ""
+    try:
+        good = is_good(record)
+    except (KeyError, TypeError):  # a field that isn't there, or one of a value that has no fields
+        good = False
+    return "" if good else f"not a record: its {kind} is incomplete"
 
 
 def _is_message(record: Mapping[str, Any]) -> bool:
-    message = record.get("m")
+    message = record["m"]
+    parts = message["parts"]
     return (
-        _is_number(record.get("n"))
-        and isinstance(message, dict)
-        and message.get("kind") in ("request", "response")
-        and isinstance(message.get("parts"), list)
-        and all(map(_is_part, message["parts"]))
-        and _is_list_of(str, record.get("rows", []))
+        _is_number(record["n"])
+        and message["kind"] in ("request", "response")
+        and isinstance(parts, list)
+        and all(map(_is_part, parts))
+        and _is_list_of(_TEXTS, record.get("rows", []))
         and isinstance(record.get("covers", ""), str)
     )
 
 
 def _is_added_part(record: Mapping[str, Any]) -> bool:
-    return _is_number(record.get("n")) and _is_part(record.get("p"))
+    return _is_number(record["n"]) and _is_part(record["p"])
 
 
 def _is_number(value: object) -> bool:
     return type(value) is int and 0 <= value < MAX_SEQ
 
 
-def _is_part(part: object) -> bool:
-    if not isinstance(part, dict):
+def _is_part(part: Any) -> bool:
+    kind, call_id = part["part_kind"], part.get("tool_call_id")
+    if kind in _NEEDS_CALL:
+        return isinstance(call_id, str) and isinstance(part["tool_name"], str)
+    if not isinstance(kind, str) or not (call_id is None or isinstance(call_id, str)):
         return False
-    kind, call_id = part.get("part_kind"), part.get("tool_call_id")
-    if not isinstance(kind, str) or not isinstance(call_id, str | None):
-        return False
-    if (held := _HOLDS.get(kind)) is not None:
-        return isinstance(part.get("content"), held)
-    return kind not in _NEEDS_CALL or (call_id is not None and isinstance(part.get("tool_name"), str))
+    held = _HOLDS.get(kind)
+    return held is None or isinstance(part["content"], held)
 
 
 def _is_add(record: Mapping[str, Any]) -> bool:
-    row = record.get("row")
+    row = record["row"]
+    role = row["role"]
     return (
-        isinstance(row, dict)
-        and isinstance(row.get("id"), str)
-        and isinstance(row.get("role"), str)
+        isinstance(row["id"], str)
+        and isinstance(role, str)
         and isinstance(row.get("stamp", ""), str)
         and isinstance(record.get("before", ""), str)
-        and (row["role"] != "assistant" or _are_blocks(row.get("blocks")))
+        and (role != "assistant" or _are_blocks(row["blocks"]))
     )
 
 
 def _is_inflight(record: Mapping[str, Any]) -> bool:
-    blocks = record.get("blocks")
+    blocks = record["blocks"]
     return (
-        isinstance(record.get("id"), str)
+        isinstance(record["id"], str)
         and isinstance(record.get("at", ""), str)
         and isinstance(blocks, dict)
         and all(_is_place(key) and _is_block(block) for key, block in blocks.items())
@@ -103,29 +109,29 @@ def _is_place(key: str) -> bool:
 
 
 def _is_set(record: Mapping[str, Any]) -> bool:
-    field = record.get("field")
-    return isinstance(record.get("id"), str) and isinstance(field, str) and field not in _NEVER_SET
+    field = record["field"]
+    return isinstance(record["id"], str) and isinstance(field, str) and field not in _NEVER_SET
 
 
 def _is_drop(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("id"), str)
+    return isinstance(record["id"], str)
 
 
 def _is_late(record: Mapping[str, Any]) -> bool:
-    return _is_list_of(dict, record.get("records"))
+    return _is_list_of(_MAPPINGS, record["records"])
 
 
 def _is_head(record: Mapping[str, Any]) -> bool:
     return (
-        _is_number(record.get("seq"))
-        and _is_number(record.get("archived"))
-        and _is_list_of(str, record.get("moved", []))
-        and _is_list_of(str, record.get("stamps", []))
+        _is_number(record["seq"])
+        and _is_number(record["archived"])
+        and _is_list_of(_TEXTS, record.get("moved", []))
+        and _is_list_of(_TEXTS, record.get("stamps", []))
     )
 
 
-def _is_list_of(kind: type, value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+def _is_list_of(kinds: frozenset[type], value: object) -> bool:
+    return isinstance(value, list) and kinds.issuperset(map(type, value))
 
 
 _SHAPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {

@@ -117,7 +117,7 @@ class _Fold:
         view = self.view
         epoch, seq = record.get("e", 0), record.get("seq")
         if record["t"] == "late":
-            view.late.extend(entry for entry in record.get("records", ()) if isinstance(entry, dict))
+            view.late.extend(record["records"])
             return
         if epoch < view.epoch or seq is None:
             view.late.append(record)
@@ -130,38 +130,49 @@ class _Fold:
             view.orphans.append(record)
 
     def _apply(self, record: Record) -> bool:
-        match record:
-            case {"t": "add", "row": {"id": str(row_id)} as row}:
-                self.open.pop(row_id, None)
+        """Whether the record has a place. ``shapes`` has looked at its fields."""
+        match record["t"]:
+            case "add":
+                row = record["row"]
+                self.open.pop(row["id"], None)
                 self.place(row, record.get("before"))
-            case {"t": "inflight", "id": str(row_id), "blocks": dict(blocks)}:
-                if row_id in self.by_id and row_id not in self.open:
-                    return False
-                self.open[row_id] = None
-                row = self.by_id.setdefault(
-                    row_id,
-                    {
-                        "id": row_id,
-                        "role": "assistant",
-                        "at": record.get("at", ""),
-                        "status": "interrupted",
-                        "blocks": [],
-                    },
-                )
-                merge_blocks(row["blocks"], blocks)
-            case {"t": "set", "id": str(row_id), "field": str(name)} if row_id in self.by_id:
-                self.by_id[row_id] = {**self.by_id[row_id], name: record.get("value")}
-            case {"t": "set", "id": str(row_id), "field": str(name)} if self.view.archived:
-                self.view.archived_sets.add((row_id, name))
-            case {"t": "drop", "id": str(row_id)}:
-                self.open.pop(row_id, None)
-                self.by_id.pop(row_id, None)
-            case {"t": "head", "archived": int(archived)}:
+            case "inflight":
+                return self._grow(record)
+            case "set":
+                return self._set(record["id"], record["field"], record.get("value"))
+            case "drop":
+                self.open.pop(record["id"], None)
+                self.by_id.pop(record["id"], None)
+            case "head":
                 view = self.view
-                view.has_head, view.archived = True, archived
+                view.has_head, view.archived = True, record["archived"]
                 view.moved, view.stamps = tuple(record.get("moved", ())), tuple(record.get("stamps", ()))
             case _:
                 return False
+        return True
+
+    def _grow(self, record: Record) -> bool:
+        row_id = record["id"]
+        if row_id in self.by_id and row_id not in self.open:
+            return False
+        self.open[row_id] = None
+        began = {
+            "id": row_id,
+            "role": "assistant",
+            "at": record.get("at", ""),
+            "status": "interrupted",
+            "blocks": [],
+        }
+        merge_blocks(self.by_id.setdefault(row_id, began)["blocks"], record["blocks"])
+        return True
+
+    def _set(self, row_id: str, name: str, value: object) -> bool:
+        if row_id in self.by_id:
+            self.by_id[row_id] = {**self.by_id[row_id], name: value}
+        elif self.view.archived:
+            self.view.archived_sets.add((row_id, name))
+        else:
+            return False
         return True
 
     def finish(self, damages: list[Damage]) -> UiView:
