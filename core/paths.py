@@ -133,6 +133,14 @@ class EvolutionPaths:
         return self.root / "publishing"
 
 
+def expanded(text: str) -> Path:
+    """What a person typed: ``~`` and ``~user`` stand for homes; of a user there isn't it stays as it is."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 _UNCLEAN = frozenset({"", ".", ".."})
 
 

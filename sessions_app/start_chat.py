@@ -10,9 +10,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from core.paths import HaloHome
-from sessions_app.admin_log import note_started
+from sessions_app.admin_log import note, note_started
 from sessions_app.agent_choice import choose_agent
-from sessions_app.create import checked_working_dir, create_session
+from sessions_app.create import announce, checked_working_dir, create_session
 from sessions_app.errors import SessionRefused
 from sessions_app.models import Session
 from sessions_app.selectors import find_session
@@ -51,15 +51,27 @@ def chat_session(request: ChatRequest, *, home: HaloHome, now: datetime) -> tupl
             if known is None:
                 raise
             return known, False
+    _change(found, request, now)
+    return found, False
+
+
+def _change(session: Session, request: ChatRequest, now: datetime) -> None:
+    """Directory and level as asked; views are told, and the admin's log of who set the level."""
     changes: dict[str, str] = {}
     if request.working_dir:
         changes["working_dir"] = checked_working_dir(Path(request.workspace.path), request.working_dir)
     if request.access:
         changes["access_level"] = request.access
+    changes = {name: value for name, value in changes.items() if getattr(session, name) != value}
+    if not changes:
+        return
     for name, value in changes.items():
-        setattr(found, name, value)
-    found.save(update_fields=list(changes))
-    return found, False
+        setattr(session, name, value)
+    with transaction.atomic():
+        session.save(update_fields=list(changes))
+        announce(session, change="set", now=now)
+        if "access_level" in changes:
+            note(session, f"Access level set to {request.access}.", user=request.user, now=now)
 
 
 def _created(request: ChatRequest, agent: AgentConfig, level: str, now: datetime) -> Session:

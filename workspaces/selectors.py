@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.paths import expanded
 from workspaces.errors import WorkspaceRefused
 from workspaces.models import Workspace
 
@@ -18,7 +19,7 @@ def find(text: str) -> Workspace:
         if found is not None:
             return found
     try:
-        real = Path(text).expanduser().resolve()
+        real = expanded(text).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise WorkspaceRefused("unknown_workspace", f"{text[:200]!r} can't be a path: {error}") from error
     candidates = [str(folder) for folder in (real, *real.parents)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.paths import UnsafePathError, checked_relative, checked_workspace, halo_home, inside
+from core.paths import UnsafePathError, checked_relative, checked_workspace, expanded, halo_home, inside
 
 
 def test_the_home_is_the_environments_or_the_persons(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -70,3 +70,10 @@ def test_the_root_and_what_is_no_folder_are_no_workspaces(tmp_path: Path) -> Non
             checked_workspace(path)
     (tmp_path / "link").symlink_to(tmp_path)
     assert checked_workspace(tmp_path / "link") == tmp_path.resolve()
+
+
+def test_a_home_of_nobody_stays_as_it_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert expanded("~/x") == Path("/home/ann/x")
+    assert expanded("~nosuchuser/x") == Path("~nosuchuser/x")
+    assert expanded("a/~b") == Path("a/~b")

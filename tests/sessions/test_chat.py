@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 
 from agents import events
 from agents.turn import TurnOutcome
+from core.db.models import Event
 from core.texts import for_terminal
 from sessions_app.logs import Row, SessionLog
 from sessions_app.logs import records as make
@@ -100,6 +101,9 @@ def test_the_newest_session_goes_on_unless_a_new_one_is_asked_for(
     assert (is_new, again_new, again.pk) == (True, False, first.pk)
     lower, _ = chat_session(ChatRequest(workspace, "helper", access="readonly"), home=home, now=NOW)
     assert (lower.pk, Session.objects.get().access_level) == (first.pk, "readonly")
+    assert Event.objects.filter(object_id=first.pk, payload={"change": "set"}).count() == 1, "views are told"
+    chat_session(ChatRequest(workspace, "helper", access="readonly"), home=home, now=NOW)
+    assert Event.objects.filter(payload={"change": "set"}).count() == 1, "of a change alone"
     assert chat_session(ChatRequest(workspace, "helper", new=True), home=home, now=NOW)[1]
     Session.objects.update(outside_data_at=NOW)
     assert chat_session(ChatRequest(workspace, "helper"), home=home, now=NOW)[1], (
@@ -115,13 +119,14 @@ def test_the_newest_session_goes_on_unless_a_new_one_is_asked_for(
         ({"dir": "../elsewhere", "agent": "helper"}, "climbs out"),
         ({"dir": "missing", "agent": "helper"}, "no folder"),
         ({"as_user": "ghost"}, "no active user"),
+        ({"workspace": "~nosuchuser/ws"}, "~nosuchuser/ws"),
     ],
 )
 def test_what_can_not_be_is_refused_and_nothing_is_made(
     workspace: Workspace, agent: Path, options: dict[str, str], reason: str
 ) -> None:
     with pytest.raises(CommandError, match=reason):
-        call_command("chat", "hello", workspace=workspace.path, **options)
+        call_command("chat", "hello", **{"workspace": workspace.path, **options})
     assert not Session.objects.exists()
 
 

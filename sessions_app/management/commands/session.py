@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core import atomic, clock
 from core.arguments import from_one
 from core.db.acting_user import NoActor, acting_user
-from core.paths import halo_home
+from core.paths import expanded, halo_home
 from core.texts import counted, encodable, error_words, for_terminal, json_text
 from sessions_app.agent_choice import choose_agent
 from sessions_app.archive_session import archive_session
@@ -143,7 +142,7 @@ class Command(BaseCommand):
         workspace = find(options["workspace"])
         agent = choose_agent(workspace, options["agent"], home=halo_home())
         outcome = import_session(
-            data=Path(options["file"]).expanduser().read_bytes(),
+            data=expanded(options["file"]).read_bytes(),
             workspace=workspace,
             agent_id=agent.id,
             agent_name=agent.name,
@@ -169,7 +168,7 @@ class Command(BaseCommand):
         if not options["output"]:
             self.stdout.write(for_terminal(text) if self._is_terminal() else encodable(text), ending="")
             return
-        path = Path(options["output"]).expanduser()
+        path = expanded(options["output"])
         if not path.parent.is_dir():
             raise CommandError(for_terminal(f"{path.parent} is not a folder; nothing was written."))
         if path.is_dir():

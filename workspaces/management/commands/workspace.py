@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core import clock
 from core.arguments import intermix
 from core.faults import Fault
-from core.paths import halo_home
+from core.paths import expanded, halo_home
 from core.texts import error_words, for_terminal, json_text
 from workspaces.check import check_machine, check_workspace
 from workspaces.errors import WorkspaceRefused
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(for_terminal(error_words(error))) from error
 
     def _add(self, options: dict[str, Any]) -> None:
-        path = Path(options["path"]).expanduser()
+        path = expanded(options["path"])
         workspace, created = register(path, home=halo_home(), now=clock.now())
         if options["json"]:
             self._print_json(_described(workspace) | {"created": created})
@@ -87,7 +87,7 @@ class Command(BaseCommand):
             raise CommandError("Something isn't in force; see above.")
 
     def _move(self, options: dict[str, Any]) -> None:
-        new_path = None if options["path"] is None else Path(options["path"]).expanduser()
+        new_path = None if options["path"] is None else expanded(options["path"])
         workspace = move(
             _exact(options["workspace"]), home=halo_home(), new_path=new_path, host=options["host"]
         )
@@ -109,7 +109,7 @@ class Command(BaseCommand):
 def _exact(text: str) -> Workspace:
     """A workspace to be moved is named itself, not by a folder inside it."""
     workspace = find(text)
-    if not text.isdigit() and Path(text).expanduser().resolve() != Path(workspace.path):
+    if not text.isdigit() and expanded(text).resolve() != Path(workspace.path):
         raise WorkspaceRefused(
             "unknown_workspace", f"{text} is not a workspace but lies in {workspace.path}."
         )
