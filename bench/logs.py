@@ -7,9 +7,8 @@ import time
 from pathlib import Path
 
 from bench.measures import Measure
-from sessions_app.logs import SessionLog
+from sessions_app.logs import FsyncPolicy, SessionLog
 from sessions_app.logs import records as make
-from sessions_app.logs.session_log import FsyncPolicy
 
 ROWS = 10_000
 APPENDS = 20_000
