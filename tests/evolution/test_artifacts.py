@@ -201,7 +201,9 @@ class TestFrozen:
         world = make_world(tmp_path)
         assert frozen.read_messages(world.frozen) == conversation()
         assert frozen.read_meta(world.frozen).hint == "numbers first"
-        assert frozen.read_context(world.frozen).files[0].content == "Answer well.\n"
+        contents = {file.rel: file.content for file in frozen.read_context(world.frozen).files}
+        assert contents["INSTRUCTIONS.md"] == "Answer well.\n"
+        assert contents["agents/guide/AGENT.md"] == "You are the guide.\n"
         inputs = frozen.read_inputs(world.frozen)
         assert set(inputs) == {"source-snapshot.json", "tool-flow.md", "meta.json", "evo-context.json"}
         assert all(hashes.of_file(world.frozen / name) == known for name, known in inputs.items())
