@@ -66,6 +66,19 @@ def test_kept_scenarios(visit: Callable[..., Page], shop: Place) -> None:
     assert page.get_by_label("Why it no longer matters, if you like").is_visible()
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_dashboard_ends_where_what_is_seen_of_it_ends(
+    width: int, visit: Callable[..., Page], shop: Place
+) -> None:
+    """The table of the chart's figures, for who can't see the chart, takes no room."""
+    page = visit("/admin/", width=width)
+    expect(page.locator(".dash-unseen tbody tr").first).to_be_attached()
+
+    end = page.evaluate("document.getElementById('dashboard').getBoundingClientRect().bottom + scrollY")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    assert height <= max(900, end + 60)
+
+
 def test_the_account_menu_by_keyboard(visit: Callable[..., Page]) -> None:
     """Colours, password and the way out: in the dark as well."""
     page = visit("/admin/", who="admin")
