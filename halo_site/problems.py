@@ -195,7 +195,7 @@ def _too_large(exception: Exception) -> Problem:
         "This is too much at once",
         f"A form holds {limit} at most, and this one held more. Nothing was stored.",
         (
-            "Go back: what you wrote should still be there. Send it in parts, or put it into a file in the "
+            "Go back; most browsers still have what you wrote. Send it in parts, or put it into a file in the "
             "workspace and have the agent read that.",
         ),
     )

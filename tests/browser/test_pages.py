@@ -117,16 +117,6 @@ def test_an_address_that_only_takes_forms(visit: Callable[..., Page]) -> None:
     expect(page.locator("#dashboard")).to_be_visible()
 
 
-def test_a_form_that_is_too_large(visit: Callable[..., Page]) -> None:
-    page = visit("/admin/sessions_app/session/new/", java_script_enabled=False)
-    page.get_by_label("First message").evaluate("field => { field.value = 'x'.repeat(3 * 1024 * 1024); }")
-    page.get_by_role("button", name="Start").click()
-
-    expect(page.get_by_role("heading", level=1)).to_have_text("This is too much at once")
-    page.go_back()
-    assert len(page.get_by_label("First message").input_value()) == 3 * 1024 * 1024
-
-
 def test_a_page_that_is_not_allowed(visit: Callable[..., Page]) -> None:
     page = visit("/admin/auth/user/", who="vera", status=403)
 
