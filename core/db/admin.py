@@ -39,12 +39,12 @@ def since(request: HttpRequest) -> dict[str, int]:
     return {"halo_since": request.META[_SINCE]} if _SINCE in request.META else {}
 
 
-def age_column(field: str, title: str) -> Callable[[Any], str | None]:
+def age_column(field: str, title: str) -> Callable[[Any], str]:
     """For ``list_display``: how long ago, with the exact moment as its title."""
 
     @admin.display(description=title, ordering=field)
-    def column(row: Any) -> str | None:
-        return ago(getattr(row, field)) or None
+    def column(row: Any) -> str:
+        return ago(getattr(row, field)) or "-"
 
     column.__name__ = field
     return column
