@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from typing import Any
 
 from core.frames import MAX_FRAME_BYTES
-from core.paths import halo_home
-from halo_site.archiving import Archiving
-from halo_site.ticking import Ticking
-from sessions_app.worker import Worker
-
-EXIT_AFTER_SEC = 9.0
+from halo_site.background import Background
 
 
 def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. ``port`` 0 takes a free one.
-
-    What hasn't ended ``EXIT_AFTER_SEC`` after the signal (a tool that hangs) ends with the process.
 
     One JSON line goes to ``ready_descriptor``: ``{"port": 8000}`` once it listens, or ``{"error": ...}``.
     """
@@ -35,7 +27,7 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
     class FollowedServer(Server):
         def listen_success(self, listening: Any) -> None:
             super().listen_success(listening)
-            worker.start()
+            background.start()
             _tell(ready_descriptor, {"port": listening.getHost().port})
 
         def listen_error(self, reason: Any) -> None:
@@ -43,17 +35,8 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
             _tell(ready_descriptor, {"error": reason.getErrorMessage()})
             self.stop()
 
-    def signalled() -> None:
-        worker.shut_down()
-        exit_late = threading.Timer(EXIT_AFTER_SEC, os._exit, [1])
-        exit_late.daemon = True
-        exit_late.start()
-
-    worker = Worker(home=halo_home())
-    reactor.addSystemEventTrigger("before", "shutdown", signalled)  # type: ignore[arg-type]  # its stub is wrong
-    ticking, archiving = Ticking(), Archiving()
-    ticking.start()
-    archiving.start()
+    background = Background()
+    reactor.addSystemEventTrigger("before", "shutdown", background.shut_down)  # type: ignore[arg-type]  # its stub is wrong
     try:
         FollowedServer(
             application=application,
@@ -64,9 +47,7 @@ def serve(*, host: str, port: int, ready_descriptor: int | None) -> int:
             websocket_max_message_size=MAX_FRAME_BYTES,
         ).run()
     finally:
-        worker.close()
-        archiving.stop()
-        ticking.stop()
+        background.stop()
     for text in failure:
         sys.stderr.write(f"{text}\n")
     return 1 if failure else 0

@@ -76,12 +76,7 @@ def web(home: Path, token: str) -> Iterator[Web]:
     process = subprocess.Popen(
         [sys.executable, "-m", "halo_site", "web", "--port", "0", "--ready-fd", str(write)],
         cwd=ROOT,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "halo_site.settings.web",
-            "DATABASE_URL": _database_url(),
-            "HALO_HOME": str(home),
-        },
+        env=environment(home),
         pass_fds=[write],
     )
     os.close(write)
@@ -92,6 +87,16 @@ def web(home: Path, token: str) -> Iterator[Web]:
     finally:
         process.kill()
         process.wait()
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of a web process on the test's database."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "halo_site.settings.web",
+        "DATABASE_URL": _database_url(),
+        "HALO_HOME": str(home),
+    }
 
 
 def _database_url() -> str:
