@@ -129,14 +129,20 @@ async def _to_all(port: int, cookie: str) -> tuple[list[float], list[float], int
 
 
 def _commit() -> tuple[int, float]:
+    """The event's id, and the moment of its commit: before the notice that a scaled installation sends."""
+    from django.db import transaction
+
     from core.db.clock import database_now
     from core.db.models import record_event
 
-    event = record_event(
-        kind="evolution:progress",
-        object_id="01k0000000000000000000bench",
-        workspace_id=None,
-        payload={"kind": "run", "phase": "draft", "attempt": 1},
-        now=database_now(),
-    )
-    return event.pk, time.perf_counter()
+    committed: list[float] = []
+    with transaction.atomic():
+        transaction.on_commit(lambda: committed.append(time.perf_counter()))
+        event = record_event(
+            kind="evolution:progress",
+            object_id="01k0000000000000000000bench",
+            workspace_id=None,
+            payload={"kind": "run", "phase": "draft", "attempt": 1},
+            now=database_now(),
+        )
+    return event.pk, committed[0]

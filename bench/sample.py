@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sessions_app.models import Session
+    from workspaces.models import Workspace
 
 HINT = "too long: give the answer in at most two sentences"
+
+Place = tuple[str, ...]
+"""The options of ``halo chat`` that name a workspace and its agent."""
 
 
 def set_up() -> None:
@@ -25,14 +30,21 @@ def set_up() -> None:
     prepare(halo_home())
 
 
-def registered() -> tuple[str, ...]:
-    """A copy of the sample as a workspace: the options of ``halo chat`` that name it and its agent."""
+def registered() -> Place:
+    """A copy of the sample as a workspace."""
     from core.paths import halo_home
     from halo_site.sample_folder import fresh_copy, read_script
     from workspaces.register import register
 
     workspace, _ = register(fresh_copy(halo_home()), home=halo_home(), now=datetime.now(UTC))
     return ("--workspace", workspace.path, "--agent", read_script().agent)
+
+
+def use_model(place: Place, model: dict[str, Any]) -> None:
+    from halo_site import sample_folder
+
+    _, folder, _, agent = place
+    sample_folder.use_model(Path(folder), agent=agent, model=model)
 
 
 def conversation() -> Session:
@@ -59,3 +71,30 @@ def conversation() -> Session:
     asyncio.run(engine.work(session.pk))
     engine.close()
     return session
+
+
+def finished_runs(workspace: Workspace, count: int) -> None:
+    """Rows of runs as a long life leaves them."""
+    from core.db.clock import database_now
+    from core.ids import new_row_id
+    from evolution.models import EvolutionRun
+
+    now = database_now()
+    EvolutionRun.objects.bulk_create(
+        (
+            EvolutionRun(
+                id=new_row_id(),
+                workspace=workspace,
+                source_session_id=f"session-{number % 1000}",
+                agent_id="guide",
+                trigger_kind="note",
+                source_access="full",
+                status="rejected",
+                attempts=1,
+                created_at=now,
+                finished_at=now,
+            )
+            for number in range(count)
+        ),
+        batch_size=500,
+    )

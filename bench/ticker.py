@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
+from bench import sample
 from bench.measures import Measure, percentiles
 
 FINISHED = 100_000
@@ -64,31 +65,13 @@ def _never(order: object) -> None:
 
 def _fill() -> None:
     from core.db.clock import database_now
-    from core.ids import new_row_id
     from core.processes import host_name
-    from evolution.models import EvolutionRun
     from workspaces.models import Workspace
 
-    now = database_now()
-    workspace = Workspace.objects.create(path=os.environ["HALO_HOME"], host=host_name(), created_at=now)
-    EvolutionRun.objects.bulk_create(
-        (
-            EvolutionRun(
-                id=new_row_id(),
-                workspace=workspace,
-                source_session_id=f"session-{number % 1000}",
-                agent_id="guide",
-                trigger_kind="note",
-                source_access="full",
-                status="rejected",
-                attempts=1,
-                created_at=now,
-                finished_at=now,
-            )
-            for number in range(FINISHED)
-        ),
-        batch_size=500,
+    workspace = Workspace.objects.create(
+        path=os.environ["HALO_HOME"], host=host_name(), created_at=database_now()
     )
+    sample.finished_runs(workspace, FINISHED)
 
 
 def _run_at_work() -> None:
