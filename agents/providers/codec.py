@@ -56,9 +56,25 @@ def _converted(messages: list[Message]) -> list[ModelMessage]:
 
 
 def _validated(messages: list[Message]) -> list[ModelMessage]:
-    from pydantic_ai.messages import ModelMessagesTypeAdapter
+    """A person's text alone, with which conversations begin, is made directly: the library builds its validator for
+    all kinds of messages when it is first used, which takes 0.1 s that the first call needn't wait for.
+    """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
+    if len(messages) == 1 and (text := _only_text(messages[0])) is not None:
+        return [ModelRequest(parts=[UserPromptPart(content=text)])]
     return ModelMessagesTypeAdapter.validate_python(messages)
+
+
+def _only_text(message: Message) -> str | None:
+    match message:
+        case {
+            "kind": "request",
+            "parts": [{"part_kind": "user-prompt", "content": str(text), **more}],
+            **others,
+        }:
+            return None if more or others else text
+    return None
 
 
 def _taken(kind: str, part: wire.Part) -> wire.Part:

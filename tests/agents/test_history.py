@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from agents import history as wire
 from agents.compaction import compact_locally
 from agents.providers.codec import Codec, reply_to_wire
 from agents.repair import is_sound, repair
+from core.texts import encodable_value
 
+AT = "2026-01-31T09:30:00Z"
 IDS = st.sampled_from(["a", "b", "a-2"])
 RESULTS = st.builds(
     lambda i, t: wire.tool_result_part(call_id=i, tool="t", text=t), IDS, st.text(max_size=99)
@@ -124,3 +128,25 @@ def test_the_codec_converts_each_message_once_and_back() -> None:
     history.append(wire.user_message("more"))
     second = codec.objects(history)
     assert second[0] is first[0] and second[1] is first[1]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.user_message("What does shipping cost?"),
+        wire.user_message("\ud800 half a pair"),
+        wire.user_message("an image", [("image/png", b"\x00")]),
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x", "timestamp": AT}]},
+        {**wire.user_message("x"), "metadata": {"halo_summary": {"of": 3, "kept": 0}}},
+        wire.reply_message([wire.text_part("an imported beginning")]),
+    ],
+)
+def test_a_first_message_becomes_what_the_library_makes_of_it(message: dict[str, Any]) -> None:
+    (made,) = Codec().objects([message])
+    (validated,) = ModelMessagesTypeAdapter.validate_python([encodable_value(message)])
+    if "timestamp" not in message["parts"][0] and made.kind == "request":
+        assert made.parts[0].timestamp.tzinfo is not None
+        made.parts[0].timestamp = validated.parts[0].timestamp
+    if made.kind == "response":
+        made.timestamp = validated.timestamp
+    assert made == validated
