@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from core.paths import halo_home
-from core.settings_file import Settings
 from evolution.errors import Refused
 from evolution.models import EvolutionRun
 from sessions_app import turn_compacted
@@ -24,7 +22,10 @@ def ask_for_a_run(session: Session, now: datetime) -> None:
 
     A turn that owes its outcome to cron teaches nothing: nobody was there, and its text is a stored one.
     """
-    from evolution.enqueue import enqueue  # only wanted when something was compacted
+    # Only wanted when something was compacted.
+    from core.paths import halo_home
+    from core.settings_file import Settings
+    from evolution.enqueue import enqueue
 
     settings = Settings.load(halo_home())
     if settings.get("general.evolution.level") == "L0":

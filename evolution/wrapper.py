@@ -1,5 +1,7 @@
 """The director of one attempt: names the phases' keeper, holds claim and heartbeat, and turns what went wrong
 into the row's state. How a phase works, and what a row's states mean to it, is not known here.
+
+What isn't needed to write who works the row is imported after that: it is half of what a wrapper loads.
 """
 
 from __future__ import annotations
@@ -7,19 +9,18 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 
 from django.db import DatabaseError, connection
 
-from agents.events import Usage
 from core import clock
 from core.db.clock import database_now
 from core.paths import halo_home
 from core.processes import ProcessIdentity
 from core.settings_file import Settings
-from evolution import apply_work, rollback_work, run_work, ticker, transitions
+from evolution import ticker, transitions
 from evolution.artifacts.patch import read_observation
 from evolution.children import Children
 from evolution.claim import Claim, apply_claim, run_claim
@@ -28,11 +29,9 @@ from evolution.heartbeat import Heartbeat
 from evolution.job import Job, Step
 from evolution.limits import Limits
 from evolution.models import EvolutionApply, EvolutionRun
-from evolution.reduce import reduce_apply, reduce_run
 from evolution.spawn import Order, Verb
 from evolution.states import ApplyStatus
 from evolution.zygote import Zygote
-from sessions_app.count_tokens import count_tokens
 from sessions_app.models import TokensOnDay
 from workspaces.publish_lock import LockHeld
 
@@ -41,11 +40,6 @@ logger = logging.getLogger(__name__)
 DONE, GAVE_UP = 0, 1
 
 Work = Callable[[Job], None]
-WORKS: Mapping[Verb, Work] = {
-    "run": run_work.work,
-    "apply": apply_work.work,
-    "rollback": rollback_work.work,
-}
 
 
 def work(
@@ -53,14 +47,13 @@ def work(
     *,
     zygote: Zygote | None,
     step: Step = lambda name: None,
-    works: Mapping[Verb, Work] = WORKS,
     afterwards: Callable[[], object] = ticker.tick,
 ) -> int:
     """Work one attempt to its end; the exit code. What comes next is claimed at once."""
     signal.signal(signal.SIGTERM, _leave)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     try:
-        code = _attempt(order, zygote, step, works[order.verb])
+        code = _attempt(order, zygote, step)
     finally:
         if zygote is not None:
             zygote.close()
@@ -69,20 +62,22 @@ def work(
     return code
 
 
-def _attempt(order: Order, zygote: Zygote | None, step: Step, main: Work) -> int:
+def _attempt(order: Order, zygote: Zygote | None, step: Step) -> int:
     try:
         job = _take_up(order, zygote, step)
     except ClaimLost as lost:
         logger.info("%s", lost)
         return DONE
     try:
-        return _guarded(job, main)
+        return _guarded(job)
     finally:
         job.heart.stop()
         _reduce(order)
 
 
 def _reduce(order: Order) -> None:
+    from evolution.reduce import reduce_apply, reduce_run
+
     if order.verb == "run":
         reduce_run(order.row_id)
     else:
@@ -114,6 +109,9 @@ def _take_up(order: Order, zygote: Zygote | None, step: Step) -> Job:
 
 def _account(workspace_id: int, spent: tuple[int, int]) -> None:
     """A day's figure that can't be written is no reason to give up what was paid for."""
+    from agents.events import Usage
+    from sessions_app.count_tokens import count_tokens
+
     try:
         count_tokens(
             workspace_id=workspace_id,
@@ -135,11 +133,11 @@ def _claim_of(order: Order) -> Claim:
     return apply_claim(order.row_id, order.attempt, ApplyStatus.SYNCING if syncing else ApplyStatus.RUNNING)
 
 
-def _guarded(job: Job, main: Work) -> int:
+def _guarded(job: Job) -> int:
     """Run the work; what it raises becomes the row's end, or a reason and another try."""
     try:
         try:
-            main(job)
+            _work_of(job.order.verb)(job)
         except PhaseSkipped as skipped:
             _skip(job, skipped.reason)
         except PhaseFailed as failed:
@@ -157,6 +155,20 @@ def _guarded(job: Job, main: Work) -> int:
         logger.exception("%s %s", job.order.verb, job.order.row_id)
         return _give_up(job, f"{type(error).__name__}: {error}")
     return DONE
+
+
+def _work_of(verb: Verb) -> Work:
+    if verb == "run":
+        from evolution import run_work
+
+        return run_work.work
+    if verb == "apply":
+        from evolution import apply_work
+
+        return apply_work.work
+    from evolution import rollback_work
+
+    return rollback_work.work
 
 
 def _surface_is_touched(job: Job) -> bool:

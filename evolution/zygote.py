@@ -2,35 +2,20 @@
 
 It forks from the wrapper before Django is set up and before any connection exists, and imports while the
 wrapper sets up. It ends, with the child in flight, when its wrapper does, however that happens. No Django.
+
+The wrapper's side; what the forked process does is in ``zygote_process``, which only that process needs.
 """
 
 from __future__ import annotations
 
-import gc
-import importlib
 import os
-import select
-import signal
 import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Protocol
-
-from evolution import wire
-from evolution.child_process import run_forked
-from evolution.environment import Keys, take_secrets
-from evolution.phases.context import ChildSpec
 
 GRACE_SEC = 10.0
 CHILD = "evolution.child:run"
-
-
-class ChildMain(Protocol):
-    """Runs in the child; its streams are the child's own."""
-
-    def __call__(self, spec: ChildSpec, *, keys: Keys) -> wire.Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +44,7 @@ def start(child: str = CHILD) -> Zygote:
     if pid == 0:
         ours.close()
         os.close(life_write)
-        _leave_after(lambda: _serve(theirs, life_read, child))
+        leave_after(lambda: _serve(theirs, life_read, child))
     theirs.close()
     os.close(life_read)
     zygote = Zygote(pid, ours, life_write)
@@ -74,7 +59,13 @@ def started() -> Zygote:
     return _started[-1]
 
 
-def _leave_after(work: Callable[[], None]) -> None:
+def _serve(connection: socket.socket, life: int, child: str) -> None:
+    from evolution import zygote_process
+
+    zygote_process.serve(connection, life, child)
+
+
+def leave_after(work: Callable[[], None]) -> None:
     """Run ``work`` and end the process without running anything that belongs to the process it came from."""
     code = 0
     try:
@@ -84,63 +75,3 @@ def _leave_after(work: Callable[[], None]) -> None:
         code = 1
     sys.stderr.flush()
     os._exit(code)
-
-
-def _serve(connection: socket.socket, life: int, child: str) -> None:
-    keys = take_secrets()
-    module, function = child.split(":")
-    child_main: ChildMain = getattr(importlib.import_module(module), function)
-    gc.collect()
-    gc.freeze()
-    try:
-        while True:
-            request: wire.StartChild = wire.receive(connection)
-            wire.send(connection, _run_child(connection, life, request.spec, partial(child_main, keys=keys)))
-    except wire.PeerGone:
-        return
-
-
-def _run_child(
-    connection: socket.socket, life: int, spec: ChildSpec, child_main: Callable[[ChildSpec], wire.Answer]
-) -> wire.Answer:
-    """Fork one child and wait for its end. Raises PeerGone after ending it when the wrapper is gone."""
-    result = os.memfd_create("answer")
-    pid = os.fork()
-    if pid == 0:
-        connection.close()
-        _leave_after(lambda: run_forked(spec, child_main, life=life, result=result))
-    try:
-        wire.send(connection, wire.ChildStarted(pid))
-        return _await_child(connection, pid, result)
-    except wire.PeerGone:
-        _end(pid)
-        raise
-    finally:
-        os.close(result)
-
-
-def _await_child(connection: socket.socket, pid: int, result: int) -> wire.Answer:
-    descriptor = os.pidfd_open(pid)
-    try:
-        ready, _, _ = select.select([descriptor, connection.fileno()], [], [])
-        if descriptor not in ready:
-            raise wire.PeerGone  # while a child runs, the wrapper has nothing to say but its end
-    finally:
-        os.close(descriptor)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    data = os.pread(result, os.fstat(result).st_size, 0)
-    if not data:
-        how = f"was ended by signal {-code}" if code < 0 else f"left with exit code {code}"
-        return wire.Answer(code or 1, error=f"The agent's process {how} without an answer.")
-    return wire.decode_answer(data, exit_code=code)
-
-
-def _end(pid: int) -> None:
-    os.kill(pid, signal.SIGTERM)
-    descriptor = os.pidfd_open(pid)
-    try:
-        if not select.select([descriptor], [], [], GRACE_SEC)[0]:
-            os.kill(pid, signal.SIGKILL)
-    finally:
-        os.close(descriptor)
-    os.waitpid(pid, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -27,6 +28,7 @@ def main() -> None:
         from evolution import zygote
 
         zygote.start()
+    gc.disable()  # importing makes many objects and no garbage; the command works with the collector again
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings_for(arguments))
     sys.exit(_run(["halo", *arguments]))
 

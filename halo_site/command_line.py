@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from django.core.management import BaseCommand, ManagementUtility
 
 from core.version import halo_version
@@ -32,6 +34,8 @@ class CommandLine(ManagementUtility):
             command = super().fetch_command(subcommand)
         except SystemExit:
             raise SystemExit(2) from None
+        gc.freeze()  # what is imported by now stays to the end, and is not worth a look
+        gc.enable()
         if subcommand in COMMANDS:
             command.suppressed_base_arguments = _DJANGOS_OWN
             command.get_version = halo_version  # type: ignore[method-assign]

@@ -1,22 +1,16 @@
-"""The commands that sessions bring themselves: help, new, stop, interrupt, compact, session."""
+"""The commands that sessions bring themselves: help, new, stop, interrupt, compact, session.
+
+Every process of Halo registers them at its start and few run one, so what a command works with is imported by it.
+"""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from agents.compaction import cut
-from core.paths import halo_home
-from core.settings_file import Settings
-from core.texts import counted, moment_words
-from sessions_app import authoring, commands
-from sessions_app.admin_log import note_started
+from sessions_app import commands
 from sessions_app.commands import Command, CommandContext, CommandResult
-from sessions_app.create import create_session
 from sessions_app.errors import SessionError, SessionRefused
-from sessions_app.freeze import frozen_history
-from sessions_app.levels import effective_level
 from sessions_app.models import Session
-from sessions_app.selectors import recent_sessions
 
 USE_FULL_ACCESS = "workspaces.use_full_access"
 LISTED = 20
@@ -40,7 +34,7 @@ def register_all() -> None:
 
 
 def skills_of(session: Session) -> list[Command]:
-    from sessions_app import skill_commands  # every command registers this, few read the surface
+    from sessions_app import skill_commands
 
     return skill_commands.of_session(session)
 
@@ -52,6 +46,9 @@ def show_help(context: CommandContext) -> CommandResult:
 
 def start_new(context: CommandContext) -> CommandResult:
     """The root's working directory is kept, and checked again: it may be gone."""
+    from sessions_app.admin_log import note_started
+    from sessions_app.create import create_session
+
     old = context.session
     root = old if old.is_root else Session.objects.get(pk=old.root_id)
     if root.access_level == Session.AccessLevel.FULL and not context.may(USE_FULL_ACCESS):
@@ -90,6 +87,11 @@ def interrupt(context: CommandContext) -> CommandResult:
 
 def compact(context: CommandContext) -> CommandResult:
     """Said to be done only when there is something to compact; the outcome stands in the conversation."""
+    from agents.compaction import cut
+    from core.paths import halo_home
+    from core.settings_file import Settings
+    from sessions_app.freeze import frozen_history
+
     if context.place.compact is None:
         return CommandResult("A history is compacted in a chat: halo chat, or the chat page.", ok=False)
     try:
@@ -123,6 +125,8 @@ def show_session(context: CommandContext) -> CommandResult:
 
 
 def _list(session: Session) -> str:
+    from sessions_app.selectors import recent_sessions
+
     return "\n".join(
         f"{row.pk}  {row.agent_id}  {row.title or '(no message yet)'}"
         for row in recent_sessions(workspace=session.workspace, limit=LISTED)
@@ -130,6 +134,10 @@ def _list(session: Session) -> str:
 
 
 def _info(session: Session, context: CommandContext) -> str:
+    from core.texts import counted, moment_words
+    from sessions_app import authoring
+    from sessions_app.levels import effective_level
+
     lines = [
         f"session {session.pk}: {session.title or '(no message yet)'}",
         f"agent {session.agent_id} in {session.workspace.path}, directory {session.working_dir}",
@@ -149,6 +157,9 @@ def _context(session: Session) -> str:
 
 
 def _authoring(context: CommandContext, *, close: bool) -> CommandResult:
+    from core.texts import moment_words
+    from sessions_app import authoring
+
     session = context.session
     who = {"user": context.user, "may": context.may, "now": context.now}
     try:

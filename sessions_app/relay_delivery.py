@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sessions_app import reply_to, reports
+from sessions_app import reply_to
 from sessions_app.models import Session
 from sessions_app.reply_to import Report
 
@@ -22,6 +22,8 @@ class Delivery:
     interims = True
 
     def deliver(self, owed: Mapping[str, Any], report: Report, *, now: datetime) -> Sequence[str]:
+        from sessions_app import reports  # every process registers this, few deliver anything
+
         caller_id = str(owed.get("session", ""))
         to_wake = reports.post(caller_id, _text(report), source_id=report.session.pk, now=now)
         if not Session.objects.filter(pk=caller_id, archived_at=None).exists():
@@ -38,6 +40,8 @@ def register() -> None:
 
 
 def _text(report: Report) -> str:
+    from sessions_app import reports
+
     row = report.session
     head = f"Relay report of session {row.pk} in workspace {row.workspace.path}, status {report.status}"
     if report.status == "superseded":
