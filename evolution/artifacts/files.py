@@ -90,9 +90,13 @@ class AttemptFiles:
     def child_log(self) -> Path:
         return self.folder / "sub-cli.log"
 
+    @property
+    def sessions(self) -> Path:
+        return self.folder / "sessions"
+
     def session(self, name: str) -> Path:
         """The folder for the logs of one evaluation session."""
-        return self.folder / "sessions" / name
+        return self.sessions / name
 
     @property
     def apply_log(self) -> Path:

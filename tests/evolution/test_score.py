@@ -58,6 +58,21 @@ def test_the_scorer_writes_only_its_score(world: World, ctx: PhaseContext) -> No
     assert (spec.agent_id, writable, spec.view.shell) == ("__score__", [files.score_sample(1)], "none")
 
 
+def test_a_scorer_sees_nothing_of_another_asking(world: World, ctx: PhaseContext) -> None:
+    files = AttemptFiles(ctx.folder)
+    world.children = [scores(ctx, 1), scores(ctx, 2)]
+    score(ctx, DRY, CONTROL, samples=2)
+    write(files.session("score-1-1") / "log.jsonl", "100/90/80")
+    write(ctx.child_log, "100/90/80")
+
+    view = world.asked[1].view
+
+    for told in (files.score_sample(1), files.session("score-1-1") / "log.jsonl", ctx.child_log):
+        assert told.exists() and view.is_hidden(told)
+    assert not view.is_hidden(files.score_sample(2)) and view.may_write(files.score_sample(2))
+    assert not view.is_hidden(files.baseline)
+
+
 def test_the_brief_holds_the_hint_of_now_not_the_frozen_one(world: World, ctx: PhaseContext) -> None:
     world.children = [scores(ctx, 1)]
     score(replace(ctx, hint="name the source"), DRY, CONTROL)
