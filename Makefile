@@ -30,10 +30,10 @@ test-tools: .venv/installed-dev
 	@scripts/setup-tests
 
 test: test-tools
-	@.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+	@.venv/bin/python -m pytest -n auto $(ARGS)
 
 soak: test-tools
-	@.venv/bin/python -m pytest -n auto --dist loadgroup -m soak $(ARGS)
+	@.venv/bin/python -m pytest -n auto -m soak $(ARGS)
 
 check: .venv/installed-dev
 	@scripts/check

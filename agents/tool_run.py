@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import logging
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -40,6 +41,10 @@ REPEATED = (
 def _threads() -> ThreadPoolExecutor:
     """Shared by all turns of this process; a thread outlives its tool, as ``--die-with-parent`` needs."""
     return ThreadPoolExecutor(max_workers=64, thread_name_prefix="tool")
+
+
+# A forked process would find the pool without its threads, and wait for them forever.
+os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 @dataclass(frozen=True, slots=True)

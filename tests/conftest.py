@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck
@@ -23,6 +24,13 @@ NEEDS = {
     "sandbox": (lambda: shutil.which("bwrap") is not None, "bubblewrap"),
     "postgres": (lambda: postgres_folder() is not None, "postgresql"),
 }
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.sharing_out import SharingOut
+
+    return SharingOut(config, log)
 
 
 @pytest.hookimpl(trylast=True)

@@ -41,12 +41,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(300))
-            item.add_marker(pytest.mark.xdist_group(_half(item)))
-
-
-def _half(item: pytest.Item) -> str:
-    """Two workers share them, each with a server and a browser for all of its half."""
-    return "pages" if item.path.stem in ("test_pages", "test_without_script") else "ways"
 
 
 @pytest.fixture(scope="package")
